@@ -1,0 +1,184 @@
+/**
+ * The journal seam. A handler decides, and describes what it decided as changes; durable state moves only by applying
+ * them. Replaying the events of a log in order rebuilds that state and judges nothing.
+ *
+ * Soft state (reports, rosters, epochs, turns, demotions) is in no event: after a restart nodes are awaited.
+ */
+import type { Condition } from "../../messages/nodes.ts";
+import type { HintKind } from "../../messages/placement.ts";
+
+/** One moment on both clocks. Decisions use the monotonic one; the wall clock is for views and for leases over a restart. */
+export interface Instant {
+  readonly nowMs: number;
+  readonly wallMs: number;
+}
+
+export type Dimension = "count" | "cpu" | "memory";
+
+/** What a reservation is made of, for good. */
+export interface ReservationTerms {
+  readonly id: string;
+  /** Null when unmanaged. */
+  readonly token: string | null;
+  readonly nodeId: string;
+  readonly managed: boolean;
+  readonly hint: HintKind;
+  /** As asked; null: unknown. */
+  readonly demandCpuMillicores: number | null;
+  readonly demandMemoryBytes: number | null;
+  /** What is charged: the demand, or what was assumed for it. */
+  readonly chargeCpuMillicores: number;
+  readonly chargeMemoryBytes: number;
+  /** Credential and request id, joined; null without a request id. */
+  readonly requestKey: string | null;
+}
+
+export type ReservationChange =
+  | { readonly type: "reserved"; readonly terms: ReservationTerms; readonly leaseMs: number }
+  | { readonly type: "renewed"; readonly id: string; readonly leaseMs: number }
+  | { readonly type: "marked_uncertain"; readonly id: string; readonly leaseMs: number }
+  | {
+      readonly type: "confirmed";
+      readonly id: string;
+      readonly sandboxId: string;
+      readonly late: boolean;
+      /** Bound by inference, which a confirm by token overrules. */
+      readonly provisional: boolean;
+      /** What the inference learned of an unknown demand; null where there was nothing to learn. */
+      readonly filledCpuMillicores: number | null;
+      readonly filledMemoryBytes: number | null;
+    }
+  /** A confirm by token agrees with an inferred binding, which is provisional no more. */
+  | { readonly type: "affirmed"; readonly id: string }
+  /** An inferred binding is taken back: pending again, with its charge and its lease. */
+  | { readonly type: "unbound"; readonly id: string }
+  | { readonly type: "cancelled"; readonly id: string; readonly reason: string }
+  | { readonly type: "expired"; readonly id: string; readonly reason: "lease" | "orphaned" }
+  | { readonly type: "settled"; readonly id: string }
+  | { readonly type: "released"; readonly id: string; readonly reason: "deleted" | "rebooted" | "node_gone" }
+  | { readonly type: "acknowledged"; readonly id: string; readonly dimension: Dimension }
+  | { readonly type: "dimension_settled"; readonly id: string; readonly dimension: "cpu" | "memory" }
+  | { readonly type: "recharged"; readonly id: string; readonly dimension: "cpu" | "memory" }
+  /** A DELETE or a FORK named it: it binds nothing from now on. */
+  | { readonly type: "sandbox_named"; readonly sandboxId: string; readonly how: "deleted" | "forked" }
+  /** Retention is over for ended reservations and named sandboxes. */
+  | { readonly type: "forgotten"; readonly ids: readonly string[]; readonly sandboxIds: readonly string[] }
+  | { readonly type: "reservation_restored"; readonly record: ReservationRecord };
+
+export type NodeChange =
+  /** First heard, first reserved on, or heard again after it had unregistered. */
+  | { readonly type: "node_registered"; readonly nodeId: string; readonly endpoint: string | null }
+  | { readonly type: "node_endpoint_set"; readonly nodeId: string; readonly endpoint: string }
+  | { readonly type: "node_ledger_set"; readonly nodeId: string; readonly ledger: boolean }
+  /** The first snapshot: the node can never be a ledger node again. */
+  | { readonly type: "node_runtime_seen"; readonly nodeId: string }
+  /** The newest report of this boot has arrived at this position, after reservations were made. */
+  | { readonly type: "boot_witnessed"; readonly nodeId: string; readonly bootId: string }
+  | { readonly type: "node_unregistered"; readonly nodeId: string; readonly serviceInstanceId: string }
+  | { readonly type: "node_dropped"; readonly nodeId: string }
+  | { readonly type: "cordoned"; readonly nodeId: string; readonly reason: string | null }
+  | { readonly type: "uncordoned"; readonly nodeId: string }
+  | {
+      readonly type: "condition_entered";
+      readonly nodeId: string;
+      readonly condition: Condition;
+      /** The sample that completed the streak. */
+      readonly value: number;
+    }
+  | {
+      readonly type: "condition_left";
+      readonly nodeId: string;
+      readonly condition: Condition;
+      readonly cause: "recovered" | "unobserved" | "cleared";
+      /** The sample that completed the streak; null where none did. */
+      readonly value: number | null;
+    }
+  | { readonly type: "node_restored"; readonly record: NodeRecord };
+
+export type Change = ReservationChange | NodeChange;
+
+/** A change with its place in the order of messages and its wall time. Plain data, fit for JSON. */
+export interface PlacementEvent {
+  /** Position in the mailbox of the message that caused it. Several events may share one. */
+  readonly position: number;
+  readonly wallMs: number;
+  readonly change: Change;
+}
+
+/** All that is durable of a reservation. Times are wall times, which outlive the process. */
+export interface ReservationRecord {
+  readonly terms: ReservationTerms;
+  readonly status: "pending" | "confirmed" | "settled" | "cancelled" | "expired" | "released";
+  readonly position: number;
+  readonly createdAtWallMs: number;
+  readonly leaseEndWallMs: number;
+  readonly confirmedAtWallMs: number | null;
+  readonly endedAtWallMs: number | null;
+  readonly uncertain: boolean;
+  readonly late: boolean;
+  readonly provisional: boolean;
+  readonly sandboxId: string | null;
+  readonly reason: string | null;
+  readonly filledCpuMillicores: number | null;
+  readonly filledMemoryBytes: number | null;
+  readonly count: "charged" | "settled";
+  readonly cpu: DimensionProgress;
+  readonly memory: DimensionProgress;
+}
+
+/** How far aggregates have taken one amount: charged, charged but acknowledged, or out of the sums. */
+export type DimensionProgress = "charged" | "acknowledged" | "settled";
+
+/** All that is durable of a node. */
+export interface NodeRecord {
+  readonly nodeId: string;
+  readonly endpoint: string | null;
+  readonly ledger: boolean;
+  readonly runtimeSeen: boolean;
+  readonly bootId: string | null;
+  readonly witnessPosition: number;
+  readonly unregistered: { readonly serviceInstanceId: string; readonly atWallMs: number } | null;
+  readonly cordon: { readonly reason: string | null } | null;
+  readonly conditions: readonly { readonly condition: Condition; readonly sinceWallMs: number }[];
+}
+
+/** What is worth a counter or a log line but is not durable. */
+export type Notice =
+  | { readonly type: "report_ignored"; readonly nodeId: string; readonly part: "runtime" | "daemon" | "events" }
+  | { readonly type: "sign_of_life"; readonly nodeId: string; readonly part: "runtime" | "daemon" }
+  | { readonly type: "identity_conflict"; readonly nodeId: string; readonly part: "runtime" | "daemon" }
+  | { readonly type: "epoch_opened"; readonly nodeId: string; readonly why: "first" | "instance" | "counters" }
+  | { readonly type: "late_confirmation"; readonly nodeId: string; readonly forced: boolean }
+  | { readonly type: "orphaned_confirmation"; readonly nodeId: string }
+  | { readonly type: "node_demoted"; readonly nodeId: string }
+  | { readonly type: "stalled"; readonly silentMs: number };
+
+/** What the directory of assignments needs to hear; in order. */
+export type RouteChange =
+  | {
+      readonly type: "assigned";
+      readonly sandboxId: string;
+      readonly nodeId: string;
+      readonly source: "confirm" | "create" | "record";
+    }
+  | { readonly type: "roster"; readonly nodeId: string; readonly sandboxIds: readonly string[] }
+  | { readonly type: "deleted"; readonly sandboxId: string }
+  | { readonly type: "node_gone"; readonly nodeId: string };
+
+/** What a handler did, beside its reply. Events are to be committed before the reply leaves. */
+export interface Outcome<Answer> {
+  readonly reply: Answer;
+  readonly events: readonly PlacementEvent[];
+  readonly notices: readonly Notice[];
+  readonly routes: readonly RouteChange[];
+}
+
+/** What a deciding function may do: read the time, make a change (applied at once), and say things. */
+export interface Turn {
+  readonly now: Instant;
+  /** Of the message in the mailbox; every reservation made before this message has a lower one. */
+  readonly position: number;
+  emit(change: Change): void;
+  notice(notice: Notice): void;
+  route(route: RouteChange): void;
+}
