@@ -1,0 +1,40 @@
+/**
+ * How a question to an actor ends. Refusals and failures are values, because the caller can act on them and because
+ * errors lose their class when they cross a thread.
+ */
+export type Outcome<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: ActorError };
+
+/**
+ * - `mailbox_full`: refused before it was queued; nothing was changed.
+ * - `actor_dead`: the actor has stopped, is between two lives, or its thread is gone; a question already handed over may have been handled.
+ * - `deadline`: no answer in time; it may still be handled.
+ * - `failed`: the handler threw; the message is not tried again.
+ */
+export type ActorErrorCode = "mailbox_full" | "actor_dead" | "deadline" | "failed";
+
+/** Plain data; `message` is one line that names the actor. */
+export interface ActorError {
+  readonly code: ActorErrorCode;
+  readonly message: string;
+}
+
+/** An `ActorError` for callers that can only throw, such as the wiring of a program. */
+export class ActorFailure extends Error {
+  readonly code: ActorErrorCode;
+  constructor(error: ActorError) {
+    super(error.message);
+    this.name = "ActorFailure";
+    this.code = error.code;
+  }
+}
+
+/** The value of an outcome, or an `ActorFailure` thrown. */
+export function unwrap<T>(outcome: Outcome<T>): T {
+  if (!outcome.ok) throw new ActorFailure(outcome.error);
+  return outcome.value;
+}
+
+/** What a thrown thing says, in one line; anything can be thrown. */
+export function describeThrown(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}

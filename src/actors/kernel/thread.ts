@@ -1,0 +1,213 @@
+import { MessageChannel } from "node:worker_threads";
+import * as Comlink from "comlink";
+import { Piscina } from "piscina";
+import type { Clock } from "../../ports/clock.ts";
+import type { Log, Message, PortableActor } from "./actor.ts";
+import type { Host, HostEvents } from "./host.ts";
+import type { Envelope } from "./mailbox.ts";
+import { describeThrown } from "./outcome.ts";
+import type { ThreadReport, ThreadSurface } from "./thread-entry.ts";
+
+/** How long a thread may take to load an actor's module: far above a cold start on a busy machine. */
+const START_DEADLINE_MS = 20_000;
+/** How long an actor may take to hand over its state or to stop; it is then given up. */
+const CALL_DEADLINE_MS = 5_000;
+/**
+ * Messages handed to one actor of a thread and not yet reported handled. Enough that a worker never idles for the round
+ * trip to the main thread; few enough that the mailbox, which can still refuse, holds the rest.
+ */
+const WINDOW = 64;
+
+const entry = new URL(import.meta.url.endsWith(".ts") ? "./thread-entry.ts" : "./thread-entry.js", import.meta.url);
+
+/** What an actor in a thread says on its own account, and where the main thread takes it. */
+export interface ActorSink {
+  readonly post: (message: Message) => void;
+  readonly tellSelf: (message: Message) => void;
+  readonly log: Log;
+}
+
+interface Tenant {
+  readonly events: HostEvents;
+  readonly sink: ActorSink;
+}
+
+/**
+ * A worker thread that hosts actors. Piscina owns the thread (one endless task in a pool of one), Comlink is the call
+ * surface. Calls to a thread that dies would stay pending for ever, so its death settles them.
+ */
+export class Thread {
+  readonly name: string;
+  readonly #clock: Clock;
+  readonly #pool: Piscina;
+  readonly #surface: Comlink.Remote<ThreadSurface>;
+  readonly #tenants = new Map<string, Tenant>();
+  readonly #questions = new Map<number, { actor: string; envelope: Envelope }>();
+  /** Names of the actors whose messages were posted and not yet handled, oldest first: a thread works in that order. */
+  readonly #unhandled = new Map<number, string>();
+  #nextPost = 1;
+  #gone: string | null = null;
+  readonly #whenGone: Promise<string>;
+
+  constructor(name: string, clock: Clock) {
+    this.name = name;
+    this.#clock = clock;
+    const { port1, port2 } = new MessageChannel();
+    this.#pool = new Piscina({
+      filename: entry.href,
+      minThreads: 1,
+      maxThreads: 1,
+      // The task is endless and waits for messages; waiting on atomics would block the thread's event loop instead.
+      atomics: "disabled",
+      // Without this a worker inherits the flags of a test runner or debugger that it cannot run with.
+      execArgv: [],
+    });
+    this.#surface = Comlink.wrap<ThreadSurface>(port1 as unknown as Comlink.Endpoint);
+    this.#whenGone = this.#pool.run({ port: port2 }, { transferList: [port2] }).then(
+      () => "it has ended",
+      (thrown: unknown) => describeThrown(thrown),
+    );
+    this.#whenGone.then((reason) => {
+      port1.close();
+      this.#onGone(reason);
+    });
+    this.#call(this.#surface.connect(Comlink.proxy((report: ThreadReport) => this.#onReport(report)))).catch(
+      () => undefined, // the death of the thread is reported to each tenant
+    );
+  }
+
+  get alive(): boolean {
+    return this.#gone === null;
+  }
+
+  /** The actor that the thread is working on or cannot get past; null when it has nothing to do. */
+  get busyWith(): string | null {
+    return this.#unhandled.values().next().value ?? null;
+  }
+
+  /** Actors that live here now. */
+  get actors(): string[] {
+    return [...this.#tenants.keys()];
+  }
+
+  /** Begins a life of an actor in this thread. */
+  open(actor: string, portable: PortableActor, inherited: unknown, events: HostEvents, sink: ActorSink): Host {
+    const tenant: Tenant = { events, sink };
+    if (this.#gone !== null) {
+      events.died(`thread ${this.name} is gone: ${this.#gone}`);
+    } else {
+      this.#tenants.set(actor, tenant);
+      this.#start(actor, portable, inherited, tenant);
+    }
+    return {
+      window: WINDOW,
+      deliver: (envelope) => this.#deliver(actor, envelope, events),
+      drained: () => undefined,
+      handover: () => this.#call(this.#surface.handover(actor)),
+      stop: async () => {
+        if (this.#tenants.get(actor) !== tenant) return;
+        this.#tenants.delete(actor);
+        if (this.#gone === null) await this.#call(this.#surface.stop(actor));
+      },
+    };
+  }
+
+  /** Ends the thread. Resolves true when it is gone, false when it did not end in time: it sits in a system call. */
+  async end(deadlineMs: number): Promise<boolean> {
+    if (this.#gone !== null) return true;
+    this.#call(this.#surface.end()).catch(() => undefined);
+    return this.#within(
+      deadlineMs,
+      this.#whenGone.then(() => true),
+      false,
+    );
+  }
+
+  #start(actor: string, portable: PortableActor, inherited: unknown, { events }: Tenant): void {
+    const { module, init } = portable;
+    this.#call(this.#surface.start({ actor, module, init, inherited }), START_DEADLINE_MS).then(
+      (failure) => (failure === null ? events.started() : events.died(failure)),
+      (thrown: unknown) => events.died(describeThrown(thrown)),
+    );
+  }
+
+  #deliver(actor: string, envelope: Envelope, events: HostEvents): void {
+    const post = this.#nextPost++;
+    if (envelope.answer !== null) this.#questions.set(post, { actor, envelope });
+    this.#unhandled.set(post, actor);
+    // No deadline here: a message that blocks the thread for long is late, not lost, and `busyWith` shows it.
+    this.#surface.post(actor, envelope.message, envelope.answer === null ? null : post).then(
+      (failure) => {
+        this.#unhandled.delete(post);
+        if (failure !== null) this.#failQuestion(post, "failed", failure);
+        events.handled(failure);
+      },
+      (thrown: unknown) => {
+        // The message itself could not cross, for instance because it is not plain data.
+        this.#unhandled.delete(post);
+        this.#failQuestion(post, "failed", describeThrown(thrown));
+        events.handled(describeThrown(thrown));
+      },
+    );
+  }
+
+  #onReport(report: ThreadReport): void {
+    switch (report.kind) {
+      case "answer": {
+        const question = this.#questions.get(report.question);
+        this.#questions.delete(report.question);
+        question?.envelope.answer?.(report.value);
+        return;
+      }
+      case "post":
+        this.#tenants.get(report.actor)?.sink.post(report.message);
+        return;
+      case "self":
+        this.#tenants.get(report.actor)?.sink.tellSelf(report.message);
+        return;
+      case "log":
+        this.#tenants.get(report.actor)?.sink.log[report.level](report.fields, report.text);
+        return;
+      default:
+        report satisfies never;
+    }
+  }
+
+  #failQuestion(post: number, code: "failed" | "actor_dead", reason: string): void {
+    const question = this.#questions.get(post);
+    this.#questions.delete(post);
+    question?.envelope.fail?.(code, reason);
+  }
+
+  #onGone(reason: string): void {
+    this.#gone = reason;
+    for (const post of [...this.#questions.keys()])
+      this.#failQuestion(post, "actor_dead", `its thread is gone: ${reason}`);
+    this.#unhandled.clear();
+    const tenants = [...this.#tenants.values()];
+    this.#tenants.clear();
+    for (const { events } of tenants) events.died(`thread ${this.name} is gone: ${reason}`);
+    this.#pool.destroy().catch(() => undefined);
+  }
+
+  /** A Comlink call that ends: with its value, with an error at the deadline, or when the thread is gone. */
+  #call<T>(call: Promise<T>, deadlineMs = CALL_DEADLINE_MS): Promise<T> {
+    const late = new Promise<never>((_, reject) => {
+      this.#clock.after(deadlineMs, () => reject(new Error(`thread ${this.name} did not answer in ${deadlineMs} ms`)));
+    });
+    const gone = this.#whenGone.then((reason): never => {
+      throw new Error(`thread ${this.name} is gone: ${reason}`);
+    });
+    return Promise.race([call, late, gone]);
+  }
+
+  #within<T>(deadlineMs: number, result: Promise<T>, otherwise: T): Promise<T> {
+    return new Promise((resolve) => {
+      const timer = this.#clock.after(deadlineMs, () => resolve(otherwise));
+      result.then((value) => {
+        timer.cancel();
+        resolve(value);
+      });
+    });
+  }
+}
