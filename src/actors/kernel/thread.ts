@@ -5,6 +5,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Log, Message, PortableActor } from "./actor.ts";
 import type { Host, HostEvents } from "./host.ts";
 import type { Envelope } from "./mailbox.ts";
+import { moduleUrl } from "./module-url.ts";
 import { describeThrown } from "./outcome.ts";
 import type { ThreadReport, ThreadSurface } from "./thread-entry.ts";
 
@@ -18,7 +19,7 @@ const CALL_DEADLINE_MS = 5_000;
  */
 const WINDOW = 64;
 
-const entry = new URL(import.meta.url.endsWith(".ts") ? "./thread-entry.ts" : "./thread-entry.js", import.meta.url);
+const ENTRY = moduleUrl(import.meta.url, "./thread-entry");
 
 /** What an actor in a thread says on its own account, and where the main thread takes it. */
 export interface ActorSink {
@@ -54,7 +55,7 @@ export class Thread {
     this.#clock = clock;
     const { port1, port2 } = new MessageChannel();
     this.#pool = new Piscina({
-      filename: entry.href,
+      filename: ENTRY,
       minThreads: 1,
       maxThreads: 1,
       // The task is endless and waits for messages; waiting on atomics would block the thread's event loop instead.

@@ -69,16 +69,14 @@ function createConductor(options: ConductorOptions, context: ActorContext): Acto
 
   function beat(): void {
     tellSelf({ type: "tick" });
-    // Counted from the start, so that late timers do not add up; ticks that a stall swallowed are skipped.
-    const elapsedMs = clock.monotonicMs() - startedAtMs;
-    timer = clock.after(intervalMs - (elapsedMs % intervalMs), beat);
+    timer = clock.after(untilNextBeatMs(clock.monotonicMs() - startedAtMs, intervalMs), beat);
   }
 
   function onTick(): void {
     const last = tick++;
     if (last > 0) for (const { source } of seats) if ((heard.get(source) ?? 0) < last) onSilence(source, last);
     leaveStuckThreads(last);
-    for (const { source, sampler } of seats) sampler.tell({ type: "sample", tick });
+    for (const { sampler } of seats) sampler.tell({ type: "sample", tick });
   }
 
   function onSilence(source: Source, missedTick: number): void {
@@ -145,4 +143,14 @@ function createConductor(options: ConductorOptions, context: ActorContext): Acto
       firstDeadline.cancel();
     },
   };
+}
+
+/**
+ * The wait for the next beat. Beats lie on multiples of the interval since the start, so that late timers do not add up
+ * and those that a stall swallowed are skipped. A timer may also fire a little early; the next beat is never nearer
+ * than half an interval, or the samplers would be asked twice and have no time to answer.
+ */
+export function untilNextBeatMs(elapsedMs: number, intervalMs: number): number {
+  const untilMs = intervalMs - (elapsedMs % intervalMs);
+  return untilMs < intervalMs / 2 ? untilMs + intervalMs : untilMs;
 }

@@ -1,0 +1,48 @@
+import { readFileSync } from "node:fs";
+import { Command, CommanderError } from "commander";
+import { daemonCommand } from "./daemon-command.ts";
+import { UsageError } from "./options.ts";
+import { resourceCommand } from "./resource-command.ts";
+
+/** A command hands its exit code here, since commander's actions return nothing. */
+export type Finish = (code: number) => void;
+
+/** Exit codes: 0 done, 1 it failed, 2 it was called wrongly. */
+const WRONG_CALL = 2;
+
+/** Parses the arguments (without node and script), runs the program that they name, and returns the exit code. */
+export async function run(argv: readonly string[]): Promise<number> {
+  let code = 0;
+  const finish: Finish = (finished) => {
+    code = finished;
+  };
+  const program = new Command("evenkeel")
+    .description("Keeps a fleet of sandbox nodes on an even keel.")
+    .version(packageVersion(), "-V, --version", "print the version and exit")
+    .helpOption("-h, --help", "show help")
+    .helpCommand(false)
+    .showHelpAfterError(false)
+    .exitOverride();
+  for (const command of [daemonCommand(finish), resourceCommand(finish)]) {
+    // Settings of the parent, so that every command refuses in the same way.
+    program.addCommand(command.copyInheritedSettings(program));
+  }
+  try {
+    if (argv.length === 0) {
+      program.outputHelp();
+      return WRONG_CALL;
+    }
+    await program.parseAsync([...argv], { from: "user" });
+    return code;
+  } catch (thrown) {
+    if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : WRONG_CALL;
+    if (!(thrown instanceof UsageError)) throw thrown;
+    process.stderr.write(`evenkeel: ${thrown.message}\n`);
+    return WRONG_CALL;
+  }
+}
+
+function packageVersion(): string {
+  const manifest = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
+  return (JSON.parse(manifest) as { version: string }).version;
+}

@@ -1,0 +1,129 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { moduleUrl } from "../actors/kernel/module-url.ts";
+import type { Reference } from "../actors/kernel/reference.ts";
+import type { ActorSystem } from "../actors/kernel/system.ts";
+import type { Subscriber } from "../actors/resource-cache/actor.ts";
+import { resourceCache } from "../actors/resource-cache/actor.ts";
+import {
+  type ResourceServerMessage,
+  type ResourceServerReplies,
+  resourceServer,
+} from "../actors/resource-server/actor.ts";
+import { type ConductorMessage, type ConductorReplies, conductor, type Seat } from "../actors/sampler/conductor.ts";
+import type { CacheMessage } from "../messages/resource.ts";
+import { type Sample, type SamplerInit, SOURCES, type Source } from "../messages/sampling.ts";
+import { createActorSystem } from "./actor-system.ts";
+import type { DaemonSettings } from "./daemon-settings.ts";
+import { leave, untilStopped } from "./leaving.ts";
+import { createLogger } from "./logging.ts";
+
+/** The first answer waits for the first refresh, at most this long or one interval. */
+const FIRST_REFRESH_MOST_MS = 2_000;
+/** Listening is a few system calls, and one probe of whoever sits there. */
+const LISTEN_DEADLINE_MS = 10_000;
+/** A process that was told to stop is gone within 5 s; this leaves time for the rest of the way out. */
+const STOP_DEADLINE_MS = 2_500;
+
+/** Runs the daemon until it is told to stop. Returns the exit code. */
+export async function runDaemon(settings: DaemonSettings): Promise<number> {
+  if (!existsSync(join(settings.proc, "self", "stat")) && !existsSync(join(settings.proc, "stat"))) {
+    process.stderr.write(
+      `evenkeel: ${settings.proc} is not a Linux procfs; the daemon reads the kernel there and runs on Linux only\n`,
+    );
+    return 1;
+  }
+  const stopped = untilStopped();
+  const log = await createLogger(settings);
+  const system = createActorSystem(log);
+  const daemon = startDaemon(system, settings);
+
+  await daemon.firstRefresh;
+  const refusal = await daemon.listen();
+  if (refusal !== null) {
+    process.stderr.write(`evenkeel: ${refusal}\n`);
+    return leave({ system, log, code: 1, deadlineMs: STOP_DEADLINE_MS });
+  }
+  log.info({ socket: settings.socket, nodeId: settings.nodeId }, `serving GET /resource on ${settings.socket}`);
+  const signal = await stopped;
+  log.info({ signal }, `stopping on ${signal}`);
+  await daemon.close();
+  return leave({ system, log, code: 0, deadlineMs: STOP_DEADLINE_MS });
+}
+
+export interface RunningDaemon {
+  /** Settles when every source has been heard, or the first refresh is due. */
+  readonly firstRefresh: Promise<unknown>;
+  /** Null when the socket accepts, else why it cannot. */
+  listen(): Promise<string | null>;
+  /** Removes the socket. */
+  close(): Promise<void>;
+}
+
+/** Wires the daemon's actors into a system: samplers → conductor → cache → server (and whoever else subscribes). */
+export function startDaemon(
+  system: ActorSystem,
+  settings: DaemonSettings,
+  moreSubscribers: readonly Subscriber[] = [],
+): RunningDaemon {
+  const server = system.spawnLocal<ResourceServerMessage, ResourceServerReplies>(
+    "resource-server",
+    resourceServer({ socketPath: settings.socket, intervalMs: settings.intervalMs }),
+  );
+  const cache = system.spawnLocal<CacheMessage>("resource-cache", resourceCache([server, ...moreSubscribers]));
+  const conducting = startSampling(system, settings, cache);
+  return {
+    firstRefresh: conducting.ask({ type: "first_refresh" }, { deadlineMs: 2 * FIRST_REFRESH_MOST_MS }),
+    async listen() {
+      const listening = await server.ask({ type: "listen" }, { deadlineMs: LISTEN_DEADLINE_MS });
+      return listening.ok ? listening.value : listening.error.message;
+    },
+    async close() {
+      await server.ask({ type: "close" }, { deadlineMs: STOP_DEADLINE_MS, lane: "urgent" });
+    },
+  };
+}
+
+function startSampling(
+  system: ActorSystem,
+  settings: DaemonSettings,
+  cache: Reference<CacheMessage>,
+): Reference<ConductorMessage, ConductorReplies> {
+  const name = (source: Source): string => `sampler-${source}`;
+  const samplerModule = moduleUrl(import.meta.url, "../actors/sampler/actor");
+  // The conductor and the samplers know each other; the samplers' posts find it by the time the first is made.
+  const outlet = { tell: (message: unknown) => conducting.tell(message as ConductorMessage) };
+  const seats: Seat[] = SOURCES.map((source) => {
+    const init: SamplerInit = {
+      source,
+      proc: settings.proc,
+      sys: settings.sys,
+      sandboxCgroup: settings.sandboxCgroup,
+      filestore: settings.filestore,
+      filestoreOvercommitRatio: settings.filestoreOvercommitRatio,
+    };
+    // Only statfs can hang for long in practice (a network filesystem): a filestore gets a thread of its own.
+    const place = source === "disk" && settings.filestore !== null ? "filestore" : "samplers";
+    const sampler = system.spawn<Sample>(
+      name(source),
+      { module: samplerModule, init },
+      // One sample at a time and none waiting: a full mailbox says that the sampler is still busy.
+      { place, mailboxCapacity: 1, outlet },
+    );
+    return { source, sampler, place };
+  });
+  const conducting = system.spawnLocal<ConductorMessage, ConductorReplies>(
+    "conductor",
+    conductor({
+      seats,
+      cache,
+      threads: {
+        busyWith: (place) => SOURCES.find((source) => name(source) === system.thread(place)?.busyWith) ?? null,
+        move: (source, place) => void system.move(name(source), place, { handover: false }),
+      },
+      intervalMs: settings.intervalMs,
+      firstRefreshMs: Math.min(settings.intervalMs, FIRST_REFRESH_MOST_MS),
+    }),
+  );
+  return conducting;
+}
