@@ -17,7 +17,10 @@ export interface Reading {
   readonly from: string;
   /** The fraction used, within [0, 1]; null when this input gave no valid ratio. */
   readonly ratio: number | null;
-  /** Why `ratio` is null, in words; null when there is a ratio. */
+  /**
+   * Why `ratio` is null, in words; null when there is a ratio. The readings of `capacity` never have one: theirs says what
+   * bound the input sets, or why it sets none.
+   */
   readonly why: string | null;
 }
 
@@ -29,14 +32,17 @@ export interface MetricObservation {
   readonly tick: number;
   /** The maximum valid ratio of all readings, within [0, 1]; null when none is valid. 0 is zero consumption. */
   readonly ratio: number | null;
-  /** Whether any file could not be read or parsed (as opposed to "the kernel has no such limit"). */
+  /**
+   * Whether any file could not be read or parsed, or holds what cannot be true, such as more memory available than there
+   * is (as opposed to "the kernel has no such limit").
+   */
   readonly failed: boolean;
   readonly readings: readonly Reading[];
   /** Time that the sample took, in milliseconds. */
   readonly durationMs: number;
   /**
    * Only from `disk`: `floor(f_bavail × fragment size × overcommit ratio)` in bytes, from the same statfs call as the
-   * ratio; null when the call failed. Absent without a filestore.
+   * ratio; null when the call failed or its counts cannot be true. Absent without a filestore.
    */
   readonly storageBytes?: bigint | null;
 }

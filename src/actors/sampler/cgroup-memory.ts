@@ -13,7 +13,9 @@ const UNLIMITED_BYTES = 2n ** 60n;
 export function readMemoryLimitBytes(cgroup: Cgroup): Outcome<bigint> {
   if (cgroup.version === 2) return readCgroupLimit(cgroup.directory, "memory.max");
   const limit = readCgroupCount(cgroup.directory, "memory.limit_in_bytes");
-  return limit.kind === "found" && limit.value >= UNLIMITED_BYTES ? none("the limit is 2^60 bytes or more") : limit;
+  return limit.kind === "found" && limit.value >= UNLIMITED_BYTES
+    ? none("memory.limit_in_bytes: 2^60 bytes or more is no limit")
+    : limit;
 }
 
 /** Memory that is charged to the cgroup and all below it now, page cache included, in bytes. */

@@ -224,6 +224,16 @@ describe("v1 cpu and cpuacct", () => {
     ]);
   });
 
+  test("an ancestor of both the daemon's and the sandboxes' cgroup has the sandboxes' usage", () => {
+    const host = { mounts: apart, memberships: ["1:cpu:/s/own", "2:cpuacct:/b"], sandboxCgroup: "s/t" };
+    expect(usage(host)).toEqual([
+      ["/cpu/s/own", null],
+      ["/cpu/s", "/acct/s"],
+      ["/cpu", "/acct"],
+      ["/cpu/s/t", "/acct/s/t"],
+    ]);
+  });
+
   test("cpuacct not mounted, or a subtree of it that does not show the path: no usage", () => {
     expect(usage({ mounts: ["cgroup / /cpu rw,cpu"], memberships: ["1:cpu:/a", "2:cpuacct:/a"] })).toEqual([
       ["/cpu/a", null],

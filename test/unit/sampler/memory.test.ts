@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createMemorySampler, hostMemoryRatio } from "../../../src/actors/sampler/memory.ts";
-import { found, none } from "../../../src/actors/sampler/outcome.ts";
+import { failed, found, none } from "../../../src/actors/sampler/outcome.ts";
 import { KernelTree, StepClock } from "./kernel-tree.ts";
 
 const OWN_V2 = "sys/fs/cgroup/system.slice/evenkeel.service";
@@ -26,7 +26,9 @@ describe("the host", () => {
   });
 
   test("MemAvailable above MemTotal is invalid; cgroups still count", () => {
-    expect(hostMemoryRatio({ totalBytes: 1000n, availableBytes: 1001n })).toMatchObject({ kind: "failed" });
+    expect(hostMemoryRatio({ totalBytes: 1000n, availableBytes: 1001n })).toEqual(
+      failed("MemAvailable is 1001 bytes, more than MemTotal, 1000 bytes"),
+    );
     const tree = new KernelTree("v2");
     tree.swapIn("proc/meminfo", "available-above-total");
     expect(sample(tree)).toMatchObject({ ratio: 0.5, failed: true });
@@ -73,7 +75,10 @@ describe("cgroups", () => {
     const own = "sys/fs/cgroup/memory/system.slice/evenkeel.service";
     expect(readingOf(tree, own)?.ratio).toBe(0.25);
     tree.write(`${own}/memory.limit_in_bytes`, "1152921504606846976\n");
-    expect(readingOf(tree, own)).toMatchObject({ ratio: null, why: "the limit is 2^60 bytes or more" });
+    expect(readingOf(tree, own)).toMatchObject({
+      ratio: null,
+      why: "memory.limit_in_bytes: 2^60 bytes or more is no limit",
+    });
     tree.write(`${own}/memory.limit_in_bytes`, "1152921504606846975\n");
     tree.write(`${own}/memory.usage_in_bytes`, "576460752303423488\n");
     expect(readingOf(tree, own)?.ratio).toBe(0.5);

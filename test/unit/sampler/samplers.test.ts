@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { createSampler } from "../../../src/actors/sampler/samplers.ts";
 import { METRICS, type Observation, SOURCES } from "../../../src/messages/sampling.ts";
+import { systemRoots } from "../../../src/ports/kernel-roots.ts";
 import { KernelTree, StepClock, type TreeName } from "./kernel-tree.ts";
 
 type Ratios = readonly [cpu: number | null, memory: number | null, pid: number | null, fd: number | null];
@@ -52,6 +53,14 @@ test("samplers of one source share no baseline", () => {
   tree.swapIn("proc/stat", "later");
   expect(createSampler(tree.init("cpu"), clock).sample(1)).toMatchObject({ ratio: null });
   expect(first.sample(2)).toMatchObject({ ratio: 0.45 });
+});
+
+test("the kernel of this machine is understood", () => {
+  for (const source of ["memory", "fd"] as const) {
+    const init = { ...systemRoots, source, sandboxCgroup: null, filestore: null, filestoreOvercommitRatio: 1 };
+    const observation = createSampler(init, new StepClock()).sample(1);
+    expect(observation.readings[0]).toMatchObject({ ratio: expect.any(Number), why: null });
+  }
 });
 
 test("readings are bounded, however many cgroups apply", () => {
