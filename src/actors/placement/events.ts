@@ -97,6 +97,25 @@ export type NodeChange =
 
 export type Change = ReservationChange | NodeChange;
 
+const NODE_CHANGES: ReadonlySet<string> = new Set<NodeChange["type"]>([
+  "node_registered",
+  "node_endpoint_set",
+  "node_ledger_set",
+  "node_runtime_seen",
+  "boot_witnessed",
+  "node_unregistered",
+  "node_dropped",
+  "cordoned",
+  "uncordoned",
+  "condition_entered",
+  "condition_left",
+  "node_restored",
+]);
+
+export function isNodeChange(change: Change): change is NodeChange {
+  return NODE_CHANGES.has(change.type);
+}
+
 /** A change with its place in the order of messages and its wall time. Plain data, fit for JSON. */
 export interface PlacementEvent {
   /** Position in the mailbox of the message that caused it. Several events may share one. */
@@ -151,7 +170,9 @@ export type Notice =
   | { readonly type: "late_confirmation"; readonly nodeId: string; readonly forced: boolean }
   | { readonly type: "orphaned_confirmation"; readonly nodeId: string }
   | { readonly type: "node_demoted"; readonly nodeId: string }
-  | { readonly type: "stalled"; readonly silentMs: number };
+  | { readonly type: "stalled"; readonly silentMs: number }
+  /** A handler threw: its caller is answered `internal`, what it had changed before stands in the events. */
+  | { readonly type: "handler_failed"; readonly message: string };
 
 /** What the directory of assignments needs to hear; in order. */
 export type RouteChange =

@@ -1,0 +1,181 @@
+import { EventEmitter } from "eventemitter3";
+import { refuse } from "../../messages/errors.ts";
+import type { PlacementMessage, Reply } from "../../messages/placement.ts";
+import type { Directory } from "../directory/client.ts";
+import type { Actor, ActorContext, Answer, LocalActor } from "../kernel/actor.ts";
+import { backoffMs } from "../kernel/backoff.ts";
+import { describeThrown } from "../kernel/outcome.ts";
+import type { PlacementActorMessage, ReadinessAnswer } from "./client.ts";
+import { CommitQueue } from "./commit-queue.ts";
+import type { PlacementConfig } from "./config.ts";
+import type { EventLog } from "./event-log.ts";
+import type { Instant, Notice, Outcome, PlacementEvent } from "./events.ts";
+import { createPlacement, type Placement } from "./state.ts";
+
+/** Notifications for logs and metrics, in the order of the log; nothing that was not committed is ever told. */
+export interface PlacementEvents {
+  committed: (what: { readonly events: readonly PlacementEvent[]; readonly notices: readonly Notice[] }) => void;
+  /** The log failed, or could not be read: the actor rebuilds itself from it. */
+  commitFailed: (failure: { readonly reason: string; readonly retryMs: number }) => void;
+}
+
+export interface PlacementActorOptions {
+  readonly config: PlacementConfig;
+  readonly log: EventLog;
+  /** Hears where sandboxes are. */
+  readonly directory: Directory;
+  readonly events: EventEmitter<PlacementEvents>;
+}
+
+/** Half of what freed capacity may take to show without a request having to come by. */
+const TICK_MS_MAX = 500;
+
+/**
+ * ```
+ *               log read                    append failed
+ *  recovering ────────────▶ serving ──────────────────────▶ recovering
+ *      └── read failed: again after a back-off
+ * ```
+ * `waitsFor` says in words why nothing is served.
+ */
+type Phase =
+  | { readonly name: "serving"; readonly placement: Placement }
+  | { readonly name: "recovering"; readonly waitsFor: string };
+
+/**
+ * Everything that a placement decision reads has this one owner. It is thin: it gives the core its messages and the
+ * time, and lets no answer leave before the log has what it rests on. When the log fails, it answers what hangs on it
+ * as unknown and rebuilds itself from what was committed; there is no undo.
+ */
+export function placementActor(options: PlacementActorOptions): LocalActor<PlacementActorMessage> {
+  return { create: (context) => new PlacementActor(options, context) };
+}
+
+class PlacementActor implements Actor<PlacementActorMessage> {
+  readonly #options: PlacementActorOptions;
+  readonly #context: ActorContext;
+  readonly #queue: CommitQueue;
+  #phase: Phase = { name: "recovering", waitsFor: "the log has not been read yet" };
+  #failuresInRow = 0;
+  #stopped = false;
+
+  constructor(options: PlacementActorOptions, context: ActorContext) {
+    this.#options = options;
+    this.#context = context;
+    this.#queue = new CommitQueue(options.log, (reason) => this.#recoverLater(reason));
+    this.#recover();
+    this.#tickIn(TICK_MS_MAX);
+  }
+
+  receive(message: PlacementActorMessage, answer: Answer): void {
+    if (message.type === "readiness") answer(this.#readiness());
+    else if (this.#phase.name === "serving") this.#decide(this.#phase.placement, message, answer);
+    else answer(unchanged(this.#phase.waitsFor));
+  }
+
+  drained(): void {
+    this.#queue.flush();
+  }
+
+  stopped(): void {
+    this.#stopped = true;
+  }
+
+  #decide(placement: Placement, message: PlacementMessage, answer: Answer): void {
+    const outcome = placement.handle(message, this.#now());
+    if (message.type === "tick") this.#tickAtNextDue(placement);
+    this.#queue.add(outcome.events, (committed) => {
+      if (!committed) {
+        answer(UNKNOWN);
+        return;
+      }
+      // Look-ups that come after the answer must find what the answer says.
+      if (outcome.routes.length > 0) this.#options.directory.tell({ type: "routes", changes: outcome.routes });
+      this.#publish(outcome);
+      answer(outcome.reply);
+    });
+  }
+
+  #publish({ events, notices }: Outcome<unknown>): void {
+    if (events.length === 0 && notices.length === 0) return;
+    try {
+      this.#options.events.emit("committed", { events, notices });
+    } catch (thrown) {
+      // A subscriber that fails must not keep the answers of the same batch.
+      this.#context.log.error({ reason: describeThrown(thrown) }, "a subscriber of the placement actor failed");
+    }
+  }
+
+  #readiness(): ReadinessAnswer {
+    if (this.#phase.name === "recovering") return { ready: false, waitsFor: this.#phase.waitsFor };
+    const past = this.#phase.placement.isPastStartGuard(this.#now());
+    return past ? { ready: true, waitsFor: null } : { ready: false, waitsFor: "nodes that have not reported yet" };
+  }
+
+  #recoverLater(reason: string): void {
+    this.#failuresInRow += 1;
+    const retryMs = backoffMs(this.#failuresInRow);
+    this.#phase = { name: "recovering", waitsFor: `the log failed: ${reason}` };
+    this.#options.events.emit("commitFailed", { reason, retryMs });
+    this.#context.clock.after(retryMs, () => this.#recover());
+  }
+
+  #recover(): void {
+    const { log, config } = this.#options;
+    if (this.#stopped) return;
+    if (log.read === null) {
+      this.#serve(createPlacement(config, this.#context, this.#now()));
+      return;
+    }
+    log.read((content) => {
+      if (this.#stopped) return;
+      if (!content.ok) {
+        this.#recoverLater(content.reason);
+        return;
+      }
+      const placement = createPlacement(config, this.#context, this.#now());
+      placement.replay(content.events, this.#now());
+      this.#serve(placement);
+    });
+  }
+
+  #serve(placement: Placement): void {
+    this.#phase = { name: "serving", placement };
+    this.#failuresInRow = 0;
+  }
+
+  /** Re-arms itself, whatever becomes of the message: a full mailbox must not end the passing of time. */
+  #tickIn(delayMs: number): void {
+    this.#context.clock.after(delayMs, () => {
+      if (this.#stopped) return;
+      this.#tickIn(TICK_MS_MAX);
+      this.#context.tellSelf({ type: "tick" });
+    });
+  }
+
+  /** A lease that ends between two ticks is ended at its instant. */
+  #tickAtNextDue(placement: Placement): void {
+    const dueMs = placement.nextDueMs();
+    const inMs = dueMs === null ? TICK_MS_MAX : dueMs - this.#context.clock.monotonicMs();
+    if (inMs <= 0 || inMs >= TICK_MS_MAX) return;
+    this.#context.clock.after(inMs, () => {
+      if (!this.#stopped) this.#context.tellSelf({ type: "tick" });
+    });
+  }
+
+  #now(): Instant {
+    const { clock } = this.#context;
+    return { nowMs: clock.monotonicMs(), wallMs: Math.floor(clock.wallMs()) };
+  }
+}
+
+const UNKNOWN: Reply<never> = {
+  ok: false,
+  refusal: refuse("unavailable", "the change could not be made durable; repeat it with the same token or request_id", {
+    retry: "unknown",
+  }),
+};
+
+function unchanged(waitsFor: string): Reply<never> {
+  return { ok: false, refusal: refuse("unavailable", `the scheduler is starting: ${waitsFor}`, { retry: "unchanged" }) };
+}

@@ -1,0 +1,123 @@
+/** All that others use of the placement actor. */
+import { EventEmitter } from "eventemitter3";
+import { type ErrorCode, type Refusal, refuse } from "../../messages/errors.ts";
+import type { PlacementAnswers, PlacementMessage, ReplyTo } from "../../messages/placement.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Lane } from "../kernel/mailbox.ts";
+import type { ActorError } from "../kernel/outcome.ts";
+import type { Reference } from "../kernel/reference.ts";
+
+/** Whether requests are taken. Waits for no commit: liveness never queues behind a disk. */
+export interface Readiness {
+  readonly type: "readiness";
+}
+
+export interface ReadinessAnswer {
+  readonly ready: boolean;
+  /** In words, what it waits for; null when ready. */
+  readonly waitsFor: string | null;
+}
+
+export type PlacementActorMessage = PlacementMessage | Readiness;
+
+export type PlacementReplies = {
+  [Type in keyof PlacementAnswers]: ReplyTo<Type>;
+} & { readiness: ReadinessAnswer };
+
+export type PlacementReference = Reference<PlacementActorMessage, PlacementReplies>;
+
+/** Notifications for metrics. */
+export interface PlacementClientEvents {
+  /** A question ended, after `durationMs` in mailbox, handler and commit. */
+  answered: (end: {
+    readonly type: PlacementMessage["type"];
+    readonly repeated: boolean;
+    readonly refusal: Refusal | null;
+    readonly durationMs: number;
+  }) => void;
+}
+
+export interface PlacementClient {
+  readonly events: EventEmitter<PlacementClientEvents>;
+  /** Never rejects; whatever keeps the actor from answering is a refusal too. */
+  ask<Type extends PlacementMessage["type"]>(
+    message: Extract<PlacementMessage, { readonly type: Type }>,
+  ): Promise<ReplyTo<Type>>;
+  /** The answer that carried this reservation did not reach its caller. */
+  deliveryFailed(reservationId: string): void;
+  readiness(): Promise<ReadinessAnswer>;
+}
+
+/** Far above any wait of a healthy scheduler, below the patience of callers (proxies give up at 60 s and more). */
+const ANSWER_DEADLINE_MS = 10_000;
+const READINESS_DEADLINE_MS = 2_000;
+
+/**
+ * New work waits behind everything that closes work or says how nodes are: confirms must not be stuck behind a flood of
+ * schedules. Everything about nodes shares one lane, because it is handled in arrival order.
+ */
+export function laneOf(type: PlacementMessage["type"]): Lane {
+  switch (type) {
+    case "schedule":
+    case "get_reservation":
+    case "list_reservations":
+    case "get_node":
+    case "list_nodes":
+      return "normal";
+    default:
+      return "urgent";
+  }
+}
+
+export function createPlacementClient(reference: PlacementReference, clock: Clock): PlacementClient {
+  const events = new EventEmitter<PlacementClientEvents>();
+  return {
+    events,
+    async ask(message) {
+      const { type } = message;
+      const startedMs = clock.monotonicMs();
+      const outcome = await reference.ask<typeof type>(message as never, {
+        deadlineMs: ANSWER_DEADLINE_MS,
+        lane: laneOf(type),
+      });
+      const reply = (outcome.ok ? outcome.value : { ok: false, refusal: refusalOf(outcome.error) }) as ReplyTo<typeof type>;
+      events.emit("answered", {
+        type,
+        repeated: reply.ok && "repeated" in reply.answer && reply.answer.repeated,
+        refusal: reply.ok ? null : reply.refusal,
+        durationMs: clock.monotonicMs() - startedMs,
+      });
+      return reply;
+    },
+    deliveryFailed(reservationId) {
+      // Refused by a full mailbox it is lost, and the lease ends the reservation instead.
+      reference.tell({ type: "delivery_failed", reservationId }, "urgent");
+    },
+    async readiness() {
+      const outcome = await reference.ask({ type: "readiness" }, { deadlineMs: READINESS_DEADLINE_MS, lane: "urgent" });
+      return outcome.ok ? outcome.value : { ready: false, waitsFor: outcome.error.message };
+    },
+  };
+}
+
+const CODE_OF: Readonly<Record<ActorError["code"], ErrorCode>> = {
+  mailbox_full: "overloaded",
+  actor_dead: "unavailable",
+  deadline: "unavailable",
+  failed: "internal",
+};
+
+/** What the caller of an API is told when an actor could not answer. The actor's own words are for the log. */
+export function refusalOf(error: ActorError): Refusal {
+  const code = CODE_OF[error.code];
+  switch (code) {
+    case "overloaded":
+      return refuse(code, "too many requests are waiting; nothing was changed, try again", {});
+    case "unavailable":
+      return refuse(code, "the scheduler could not answer; repeat the call with the same token or request_id", {
+        retry: "unknown",
+      });
+    default:
+      return refuse(code, "the scheduler failed to handle this call; it is not tried again", {});
+  }
+}

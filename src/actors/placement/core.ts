@@ -1,0 +1,28 @@
+/** What the deciding functions of this actor share: the two cores and the configuration, and the rules of a moment. */
+import { type Rules, rulesOf } from "./candidates.ts";
+import type { PlacementConfig } from "./config.ts";
+import type { Ledger } from "./ledger/ledger.ts";
+import type { Reservation } from "./ledger/reservation.ts";
+import type { Fleet } from "./nodes/fleet.ts";
+import type { Node } from "./nodes/node.ts";
+
+export interface Core {
+  readonly config: PlacementConfig;
+  readonly fleet: Fleet;
+  readonly ledger: Ledger;
+  /** End of the newest stall of the process; silence counts from here at the earliest. */
+  silenceFloorMs: number;
+  /** Nodes that creations wait for after a start, until `guardEndMs` at most. */
+  readonly guarded: Set<string>;
+  guardEndMs: number;
+}
+
+export function rulesAt(core: Core, nowMs: number): Rules {
+  const { config, silenceFloorMs } = core;
+  return rulesOf(config, { nowMs, reportTtlMs: config.reportTtlMs, silenceFloorMs });
+}
+
+/** The node of a reservation; undefined once it has been dropped. */
+export function nodeOf(core: Core, reservation: Reservation): Node | undefined {
+  return core.fleet.nodes.get(reservation.terms.nodeId);
+}

@@ -1,0 +1,106 @@
+/**
+ * Settling by identity: when the node's own sums contain a confirmed sandbox, its reservation leaves them. And the
+ * opposite: a confirmed sandbox that rosters keep lacking is an orphan.
+ *
+ * Nodes read their sums a moment before their roster. So an id that is new in a roster may not be in the sums beside it;
+ * an id that the previous roster listed too is.
+ */
+import type { Accounting } from "../../../messages/nodes.ts";
+import type { Core } from "../core.ts";
+import type { Turn } from "../events.ts";
+import type { Node } from "../nodes/node.ts";
+import { listedStreak } from "../nodes/runtime-epoch.ts";
+import type { Ledger } from "./ledger.ts";
+import { cpuSizeOf, memorySizeOf, type Reservation } from "./reservation.ts";
+
+// Two snapshots closer than this may be one reading of the node, sent twice.
+const SNAPSHOTS_APART_MS_MIN = 1_000;
+// An id that stands in so many rosters in a row was in both of the last two before the newest.
+const LONG_LISTED = 3;
+
+export function accountingOf(node: Node): Accounting {
+  if (node.ledger) return "ledger";
+  return node.epoch.rosters > 0 ? "roster" : "sums";
+}
+
+/** At a confirm: one whose sandbox the rosters already list may be contained at once. */
+export function judgeConfirmed(core: Core, turn: Turn, node: Node, reservation: Reservation): void {
+  reservation.watch.confirmEpoch = node.epoch.number;
+  if (accountingOf(node) !== "roster") return;
+  if (isContained(core.ledger, node, reservation)) turn.emit({ type: "settled", id: reservation.terms.id });
+}
+
+/** At a snapshot of a node that sends no rosters: by the second snapshot after the confirm. Returns what it settled. */
+export function judgeBySums(turn: Turn, node: Node): Reservation[] {
+  const contained: Reservation[] = [];
+  for (const reservation of [...node.account.confirmed]) {
+    const { watch } = reservation;
+    if (watch.firstSnapshotAtMs === null) watch.firstSnapshotAtMs = turn.now.nowMs;
+    else if (turn.now.nowMs - watch.firstSnapshotAtMs >= SNAPSHOTS_APART_MS_MIN) {
+      contained.push(reservation);
+    }
+  }
+  return settleAll(turn, contained);
+}
+
+/** At a roster: settle what it contains, and end what it has long lacked. Returns what it settled. */
+export function judgeByRoster(core: Core, turn: Turn, node: Node): Reservation[] {
+  const contained: Reservation[] = [];
+  for (const reservation of [...node.account.confirmed]) {
+    if (listedStreak(node.epoch, reservation.sandboxId ?? "") === 0) judgeMissing(core, turn, node, reservation);
+    else if (isContained(core.ledger, node, reservation)) contained.push(reservation);
+  }
+  return settleAll(turn, contained);
+}
+
+function settleAll(turn: Turn, contained: Reservation[]): Reservation[] {
+  for (const reservation of contained) turn.emit({ type: "settled", id: reservation.terms.id });
+  return contained;
+}
+
+/** Two rosters must lack it, unless the runtime was restarted since: then what ran before is gone. */
+function judgeMissing(core: Core, turn: Turn, node: Node, reservation: Reservation): void {
+  const { watch, confirmedAtMs } = reservation;
+  const restarted = watch.confirmEpoch > 0 && node.epoch.number > watch.confirmEpoch;
+  const sinceConfirmMs = turn.now.nowMs - (confirmedAtMs ?? turn.now.nowMs);
+  if (sinceConfirmMs >= core.config.confirmedUnseenTtlMs && (restarted || watch.rosterMisses > 0)) {
+    turn.emit({ type: "expired", id: reservation.terms.id, reason: "orphaned" });
+    turn.notice({ type: "orphaned_confirmation", nodeId: node.nodeId });
+    return;
+  }
+  watch.rosterMisses += 1;
+}
+
+function isContained(ledger: Ledger, node: Node, reservation: Reservation): boolean {
+  const streak = listedStreak(node.epoch, reservation.sandboxId ?? "");
+  if (streak === 0) return false;
+  return streak >= 2 || isCovered(ledger, node, reservation);
+}
+
+/**
+ * Whether the newest increase of the sums is enough for every id that may be a part of it, in each dimension that is
+ * known of this one. One id of unknown size could be all of the increase, and then nothing is covered.
+ */
+function isCovered(ledger: Ledger, node: Node, reservation: Reservation): boolean {
+  const { rosterIncrease } = node.epoch;
+  if (rosterIncrease === null) return false;
+  const judgesCpu = cpuSizeOf(reservation) !== null;
+  const judgesMemory = memorySizeOf(reservation) !== null;
+  if (!judgesCpu && !judgesMemory) return false;
+  let cpuMillicores = 0;
+  let memoryBytes = 0;
+  for (const [sandboxId, listing] of node.epoch.listings) {
+    if (listing.streak >= LONG_LISTED) continue;
+    const holder = ledger.holderOf(sandboxId);
+    if (holder === undefined || holder.account !== node.account) return false;
+    const cpuSize = cpuSizeOf(holder);
+    const memorySize = memorySizeOf(holder);
+    if ((judgesCpu && cpuSize === null) || (judgesMemory && memorySize === null)) return false;
+    cpuMillicores += cpuSize ?? 0;
+    memoryBytes += memorySize ?? 0;
+  }
+  return (
+    (!judgesCpu || rosterIncrease.cpuMillicores >= cpuMillicores) &&
+    (!judgesMemory || rosterIncrease.memoryBytes >= memoryBytes)
+  );
+}

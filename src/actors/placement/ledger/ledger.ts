@@ -1,0 +1,321 @@
+/**
+ * All reservations, live and remembered, by everything they are asked for by. It changes only by `apply`, which decides
+ * nothing: what it is told to do has been decided, now or before a restart.
+ */
+import type { ReservationState } from "../../../messages/placement.ts";
+import type { Instant, ReservationChange, ReservationRecord } from "../events.ts";
+import { type Account, newAccount, weigh } from "./account.ts";
+import { Leases } from "./leases.ts";
+import { isLive, isTransition, newWatch, nextStatus, type Reservation } from "./reservation.ts";
+import { isToken } from "./tokens.ts";
+
+/** The moment at which a change holds: for a replayed one, translated to this process's monotonic clock. */
+export interface ChangeTime extends Instant {
+  readonly position: number;
+}
+
+export interface NamedSandbox {
+  readonly how: "deleted" | "forked";
+  readonly atMs: number;
+}
+
+export interface LeaseBounds {
+  readonly nowMs: number;
+  readonly leastMs: number;
+  readonly mostMs: number;
+  keeps(reservation: Reservation): boolean;
+}
+
+export class Ledger {
+  /** Every one that is known, in the order in which they were made. */
+  readonly reservations = new Map<string, Reservation>();
+  readonly accounts = new Map<string, Account>();
+  readonly leases = new Leases();
+  /** Those that have ended, the longest ended first. */
+  readonly ended = new Set<Reservation>();
+  /** Sandbox ids named by a DELETE or FORK, the longest named first. */
+  readonly named = new Map<string, NamedSandbox>();
+  readonly #byToken = new Map<string, Reservation>();
+  readonly #byRequestKey = new Map<string, Reservation>();
+  /** Null: an inferred binding that was taken back; a confirm may bind the id again, inference may not. */
+  readonly #bySandboxId = new Map<string, Reservation | null>();
+
+  /** By token or public id. */
+  find(handle: string): Reservation | undefined {
+    return isToken(handle) ? this.#byToken.get(handle) : this.reservations.get(handle);
+  }
+
+  findByRequestKey(requestKey: string): Reservation | undefined {
+    return this.#byRequestKey.get(requestKey);
+  }
+
+  /** The reservation that the sandbox id is bound to; undefined when there is none. */
+  holderOf(sandboxId: string): Reservation | undefined {
+    return this.#bySandboxId.get(sandboxId) ?? undefined;
+  }
+
+  /** Whether the id is or was bound to a reservation that is remembered. */
+  wasBound(sandboxId: string): boolean {
+    return this.#bySandboxId.has(sandboxId);
+  }
+
+  accountOf(nodeId: string): Account {
+    let account = this.accounts.get(nodeId);
+    if (account === undefined) {
+      account = newAccount(nodeId);
+      this.accounts.set(nodeId, account);
+    }
+    return account;
+  }
+
+  apply(change: ReservationChange, at: ChangeTime): void {
+    switch (change.type) {
+      case "reserved":
+        return this.#enter(newReservation(this.accountOf(change.terms.nodeId), change.terms, change.leaseMs, at));
+      case "reservation_restored":
+        return this.#enter(restoredReservation(this.accountOf(change.record.terms.nodeId), change.record, at));
+      case "sandbox_named":
+        return this.#name(change.sandboxId, change.how, at.nowMs);
+      case "forgotten":
+        for (const id of change.ids) this.#forget(id);
+        for (const sandboxId of change.sandboxIds) this.named.delete(sandboxId);
+        return;
+      default: {
+        const reservation = this.reservations.get(change.id);
+        if (reservation === undefined) throw new Error(`${change.type}: no reservation ${change.id}`);
+        // Before anything is taken out: a change that cannot be must leave the sums as they are.
+        const status = statusAfter(reservation, change.type);
+        this.#remove(reservation);
+        reservation.status = status;
+        this.#change(reservation, change, at);
+        this.#insert(reservation);
+      }
+    }
+  }
+
+  /**
+   * After a replay: leases have what the wall clock leaves of them, within bounds, and the ended are in the order of
+   * their ends. `leastMs` ≤ what is left ≤ `mostMs`; `keeps` names those whose end is no lease.
+   */
+  resume(bounds: LeaseBounds): void {
+    for (const account of this.accounts.values()) {
+      for (const reservation of account.pending) {
+        if (bounds.keeps(reservation)) continue;
+        const leftMs = reservation.leaseEndMs - bounds.nowMs;
+        reservation.leaseEndMs = bounds.nowMs + Math.max(bounds.leastMs, Math.min(bounds.mostMs, leftMs));
+        this.leases.put(reservation);
+      }
+    }
+    const ended = [...this.ended].sort((left, right) => (left.endedAtMs ?? 0) - (right.endedAtMs ?? 0));
+    this.ended.clear();
+    for (const reservation of ended) this.ended.add(reservation);
+  }
+
+  #enter(reservation: Reservation): void {
+    const { terms } = reservation;
+    reservation.account.newestPosition = Math.max(reservation.account.newestPosition, reservation.position);
+    this.reservations.set(terms.id, reservation);
+    if (terms.token !== null) this.#byToken.set(terms.token, reservation);
+    if (terms.requestKey !== null) this.#byRequestKey.set(terms.requestKey, reservation);
+    if (reservation.sandboxId !== null) this.#bySandboxId.set(reservation.sandboxId, reservation);
+    this.#insert(reservation);
+  }
+
+  #change(
+    reservation: Reservation,
+    change: Exclude<ReservationChange, { type: "reserved" | "reservation_restored" | "sandbox_named" | "forgotten" }>,
+    at: ChangeTime,
+  ): void {
+    switch (change.type) {
+      case "renewed":
+        reservation.leaseEndMs = at.nowMs + change.leaseMs;
+        reservation.uncertain = false;
+        return;
+      case "marked_uncertain":
+        reservation.leaseEndMs = at.nowMs + change.leaseMs;
+        reservation.uncertain = true;
+        return;
+      case "affirmed":
+        reservation.provisional = false;
+        return;
+      case "acknowledged":
+        if (change.dimension === "count") reservation.count = "settled";
+        else reservation[change.dimension] = "acknowledged";
+        return;
+      case "dimension_settled":
+        reservation[change.dimension] = "settled";
+        return;
+      case "recharged":
+        reservation[change.dimension] = "charged";
+        return;
+      case "confirmed":
+        this.#unbind(reservation);
+        this.#bySandboxId.set(change.sandboxId, reservation);
+        bind(reservation, change, at);
+        return;
+      case "unbound":
+        this.#unbind(reservation);
+        backToPending(reservation);
+        return;
+      case "settled":
+        reservation.endedAtMs = at.nowMs;
+        return;
+      case "cancelled":
+      case "expired":
+      case "released":
+        reservation.reason = change.reason;
+        reservation.endedAtMs = at.nowMs;
+        return;
+      default:
+        change satisfies never;
+    }
+  }
+
+  /** Only inferred bindings are ever undone; the id stays known as one that was bound. */
+  #unbind(reservation: Reservation): void {
+    if (reservation.sandboxId !== null) this.#bySandboxId.set(reservation.sandboxId, null);
+    reservation.sandboxId = null;
+  }
+
+  #name(sandboxId: string, how: "deleted" | "forked", atMs: number): void {
+    this.named.delete(sandboxId);
+    this.named.set(sandboxId, { how, atMs });
+  }
+
+  #forget(id: string): void {
+    const reservation = this.reservations.get(id);
+    if (reservation === undefined || isLive(reservation)) return;
+    const { token, requestKey } = reservation.terms;
+    this.reservations.delete(id);
+    this.ended.delete(reservation);
+    if (token !== null) this.#byToken.delete(token);
+    if (requestKey !== null && this.#byRequestKey.get(requestKey) === reservation)
+      this.#byRequestKey.delete(requestKey);
+    const { sandboxId } = reservation;
+    if (sandboxId !== null && this.#bySandboxId.get(sandboxId) === reservation) this.#bySandboxId.delete(sandboxId);
+  }
+
+  /** With `#insert` around every change: what is taken out is what was put in. */
+  #remove(reservation: Reservation): void {
+    const { account } = reservation;
+    weigh(account.inFlight, reservation, -1);
+    if (reservation.status === "pending") account.pending.delete(reservation);
+    else if (reservation.status === "confirmed") account.confirmed.delete(reservation);
+    else this.ended.delete(reservation);
+  }
+
+  #insert(reservation: Reservation): void {
+    const { account } = reservation;
+    weigh(account.inFlight, reservation, 1);
+    if (reservation.status === "pending") account.pending.add(reservation);
+    else if (reservation.status === "confirmed") account.confirmed.add(reservation);
+    else this.ended.add(reservation);
+    if (reservation.status === "pending") this.leases.put(reservation);
+    else this.leases.remove(reservation);
+  }
+}
+
+/** Where a change leads; changes that are no transitions leave the status. Throws on what cannot happen. */
+function statusAfter(reservation: Reservation, type: ReservationChange["type"]): ReservationState {
+  if (!isTransition(type)) return reservation.status;
+  const status = nextStatus(reservation.status, type);
+  if (status === null) throw new Error(`${type}: not from ${reservation.status}, ${reservation.terms.id}`);
+  return status;
+}
+
+function newReservation(account: Account, terms: Reservation["terms"], leaseMs: number, at: ChangeTime): Reservation {
+  return {
+    terms,
+    account,
+    position: at.position,
+    createdAtMs: at.nowMs,
+    createdAtWallMs: at.wallMs,
+    status: "pending",
+    leaseEndMs: at.nowMs + leaseMs,
+    leaseSlot: -1,
+    confirmedAtMs: null,
+    endedAtMs: null,
+    uncertain: false,
+    late: false,
+    provisional: false,
+    sandboxId: null,
+    reason: null,
+    filledCpuMillicores: null,
+    filledMemoryBytes: null,
+    count: "charged",
+    cpu: "charged",
+    memory: "charged",
+    watch: newWatch(),
+  };
+}
+
+function restoredReservation(account: Account, record: ReservationRecord, at: ChangeTime): Reservation {
+  const { leaseEndWallMs, confirmedAtWallMs, endedAtWallMs, ...kept } = record;
+  const monotonic = (wallMs: number): number => at.nowMs + wallMs - at.wallMs;
+  return {
+    ...kept,
+    account,
+    createdAtMs: monotonic(record.createdAtWallMs),
+    leaseEndMs: monotonic(leaseEndWallMs),
+    leaseSlot: -1,
+    confirmedAtMs: confirmedAtWallMs === null ? null : monotonic(confirmedAtWallMs),
+    endedAtMs: endedAtWallMs === null ? null : monotonic(endedAtWallMs),
+    watch: newWatch(),
+  };
+}
+
+function bind(
+  reservation: Reservation,
+  change: Extract<ReservationChange, { type: "confirmed" }>,
+  at: ChangeTime,
+): void {
+  reservation.sandboxId = change.sandboxId;
+  reservation.late = reservation.late || change.late;
+  reservation.provisional = change.provisional;
+  reservation.filledCpuMillicores = change.filledCpuMillicores;
+  reservation.filledMemoryBytes = change.filledMemoryBytes;
+  reservation.confirmedAtMs = at.nowMs;
+  reservation.endedAtMs = null;
+  reservation.reason = null;
+  reservation.watch.rosterMisses = 0;
+  reservation.watch.firstSnapshotAtMs = null;
+  if (change.late) {
+    // Whatever aggregates took for it before its lease ended was a guess; now it is known to be there.
+    reservation.count = "charged";
+    reservation.cpu = "charged";
+    reservation.memory = "charged";
+  }
+}
+
+function backToPending(reservation: Reservation): void {
+  reservation.provisional = false;
+  reservation.filledCpuMillicores = null;
+  reservation.filledMemoryBytes = null;
+  reservation.confirmedAtMs = null;
+  reservation.endedAtMs = null;
+  reservation.reason = null;
+}
+
+/** The durable part of a reservation, for a snapshot of the log. */
+export function recordOf(reservation: Reservation, now: Instant): ReservationRecord {
+  const wall = (atMs: number): number => now.wallMs + atMs - now.nowMs;
+  return {
+    terms: reservation.terms,
+    status: reservation.status,
+    position: reservation.position,
+    createdAtWallMs: reservation.createdAtWallMs,
+    leaseEndWallMs: wall(reservation.leaseEndMs),
+    confirmedAtWallMs: reservation.confirmedAtMs === null ? null : wall(reservation.confirmedAtMs),
+    endedAtWallMs: reservation.endedAtMs === null ? null : wall(reservation.endedAtMs),
+    uncertain: reservation.uncertain,
+    late: reservation.late,
+    provisional: reservation.provisional,
+    sandboxId: reservation.sandboxId,
+    reason: reservation.reason,
+    filledCpuMillicores: reservation.filledCpuMillicores,
+    filledMemoryBytes: reservation.filledMemoryBytes,
+    count: reservation.count,
+    cpu: reservation.cpu,
+    memory: reservation.memory,
+  };
+}

@@ -1,0 +1,133 @@
+/** Every node that is known, and how durable changes move one. Like the ledger it decides nothing. */
+import type { PlacementConfig } from "../config.ts";
+import type { Instant, NodeChange, NodeRecord } from "../events.ts";
+import type { ChangeTime, Ledger } from "../ledger/ledger.ts";
+import { type Node, newNode } from "./node.ts";
+
+export class Fleet {
+  readonly nodes = new Map<string, Node>();
+  readonly #ledger: Ledger;
+  readonly #config: PlacementConfig;
+
+  constructor(config: PlacementConfig, ledger: Ledger, now: Instant) {
+    this.#config = config;
+    this.#ledger = ledger;
+    for (const configured of config.nodes ?? []) this.#make(configured.nodeId, now);
+  }
+
+  /** Whether heartbeats of this node are taken: any, where the configuration names none. */
+  admits(nodeId: string): boolean {
+    return this.#config.nodes === null || this.nodes.get(nodeId)?.configured != null;
+  }
+
+  apply(change: NodeChange, at: ChangeTime): void {
+    if (change.type === "node_registered") return this.#register(change.nodeId, change.endpoint, at);
+    if (change.type === "node_restored") return this.#restore(change.record, at);
+    if (change.type === "node_dropped") {
+      this.nodes.delete(change.nodeId);
+      this.#ledger.accounts.delete(change.nodeId);
+      return;
+    }
+    const node = this.nodes.get(change.nodeId);
+    if (node === undefined) throw new Error(`${change.type}: no node ${change.nodeId}`);
+    applyTo(node, change, at);
+  }
+
+  /** Every node that any event named, as after a restart: to be heard before it is a candidate. */
+  awaitAll(): void {
+    for (const node of this.nodes.values()) node.awaited = node.journaled && node.unregistered === null;
+  }
+
+  #make(nodeId: string, now: Instant): Node {
+    const configured = this.#config.nodes?.find((entry) => entry.nodeId === nodeId) ?? null;
+    const node = newNode({ nodeId, configured, account: this.#ledger.accountOf(nodeId), now });
+    this.nodes.set(nodeId, node);
+    return node;
+  }
+
+  #register(nodeId: string, endpoint: string | null, at: ChangeTime): void {
+    const node = this.nodes.get(nodeId) ?? this.#make(nodeId, at);
+    node.journaled = true;
+    node.unregistered = null;
+    node.endpoint = node.configured?.endpoint ?? endpoint ?? node.endpoint;
+  }
+
+  #restore(record: NodeRecord, at: ChangeTime): void {
+    this.#register(record.nodeId, record.endpoint, at);
+    const node = this.nodes.get(record.nodeId);
+    if (node === undefined) return;
+    const monotonic = (wallMs: number): number => at.nowMs + wallMs - at.wallMs;
+    node.ledger = record.ledger;
+    node.runtimeSeen = record.runtimeSeen;
+    node.bootId = record.bootId;
+    node.witnessPosition = record.witnessPosition;
+    node.cordon = record.cordon;
+    if (record.unregistered !== null) {
+      const { serviceInstanceId, atWallMs } = record.unregistered;
+      node.unregistered = { serviceInstanceId, atMs: monotonic(atWallMs) };
+    }
+    for (const { condition, sinceWallMs } of record.conditions) {
+      node.conditions.set(condition, { sinceMs: monotonic(sinceWallMs) });
+    }
+  }
+}
+
+function applyTo(
+  node: Node,
+  change: Exclude<NodeChange, { type: "node_registered" | "node_restored" | "node_dropped" }>,
+  at: ChangeTime,
+): void {
+  node.journaled = true;
+  switch (change.type) {
+    case "node_endpoint_set":
+      node.endpoint = change.endpoint;
+      return;
+    case "node_ledger_set":
+      node.ledger = change.ledger;
+      return;
+    case "node_runtime_seen":
+      node.runtimeSeen = true;
+      node.ledger = false;
+      return;
+    case "boot_witnessed":
+      node.bootId = change.bootId;
+      node.witnessPosition = at.position;
+      return;
+    case "node_unregistered":
+      node.unregistered = { serviceInstanceId: change.serviceInstanceId, atMs: at.nowMs };
+      return;
+    case "cordoned":
+      node.cordon = { reason: change.reason };
+      return;
+    case "uncordoned":
+      node.cordon = null;
+      return;
+    case "condition_entered":
+      node.conditions.set(change.condition, { sinceMs: at.nowMs });
+      return;
+    case "condition_left":
+      node.conditions.delete(change.condition);
+      return;
+    default:
+      change satisfies never;
+  }
+}
+
+/** The durable part of a node, for a snapshot of the log. */
+export function nodeRecordOf(node: Node, now: Instant): NodeRecord {
+  const wall = (atMs: number): number => now.wallMs + atMs - now.nowMs;
+  return {
+    nodeId: node.nodeId,
+    endpoint: node.endpoint,
+    ledger: node.ledger,
+    runtimeSeen: node.runtimeSeen,
+    bootId: node.bootId,
+    witnessPosition: node.witnessPosition,
+    unregistered:
+      node.unregistered === null
+        ? null
+        : { serviceInstanceId: node.unregistered.serviceInstanceId, atWallMs: wall(node.unregistered.atMs) },
+    cordon: node.cordon,
+    conditions: [...node.conditions].map(([condition, { sinceMs }]) => ({ condition, sinceWallMs: wall(sinceMs) })),
+  };
+}

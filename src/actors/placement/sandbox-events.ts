@@ -1,0 +1,60 @@
+/** What the events of a runtime do. They are sent once and may be lost or late: nothing depends on one arriving. */
+import { NODE_NOT_LISTED, refuse } from "../../messages/errors.ts";
+import type { SandboxEvent, SandboxEvents } from "../../messages/nodes.ts";
+import type { Done, Reply } from "../../messages/placement.ts";
+import type { Core } from "./core.ts";
+import type { Turn } from "./events.ts";
+import { sandboxDeleted } from "./ledger/closing.ts";
+import { inferFromCreate } from "./ledger/create-events.ts";
+import type { Node } from "./nodes/node.ts";
+
+export function takeSandboxEvents(core: Core, turn: Turn, message: SandboxEvents): Reply<Done> {
+  const { nodeId, serviceInstanceId } = message;
+  if (!core.fleet.admits(nodeId)) return { ok: false, refusal: refuse("invalid_argument", NODE_NOT_LISTED) };
+  const node = core.fleet.nodes.get(nodeId);
+  if (node === undefined || !isHeard(node, serviceInstanceId)) {
+    turn.notice({ type: "report_ignored", nodeId, part: "events" });
+    return { ok: true, answer: {} };
+  }
+  for (const event of message.events) takeEvent(core, turn, node, { event, serviceInstanceId });
+  return { ok: true, answer: {} };
+}
+
+/** The present instance, or one that has not sent its first snapshot yet. */
+function isHeard(node: Node, serviceInstanceId: string): boolean {
+  return node.unregistered === null && !node.runtime.superseded.includes(serviceInstanceId);
+}
+
+interface ArrivingEvent {
+  readonly event: SandboxEvent;
+  readonly serviceInstanceId: string;
+}
+
+function takeEvent(core: Core, turn: Turn, node: Node, { event, serviceInstanceId }: ArrivingEvent): void {
+  const { sandboxId } = event;
+  const { ledger } = core;
+  switch (event.eventType) {
+    case "CREATE":
+      if (serviceInstanceId === node.runtime.serviceInstanceId) node.epoch.createSeen = true;
+      else node.heraldedInstanceId = serviceInstanceId;
+      if (ledger.named.get(sandboxId)?.how === "deleted") return;
+      turn.route({ type: "assigned", sandboxId, nodeId: node.nodeId, source: "create" });
+      inferFromCreate(core, turn, node, event);
+      return;
+    case "DELETE": {
+      // The id of another node's sandbox: that node will say itself what became of it.
+      const holder = ledger.holderOf(sandboxId);
+      if (holder === undefined || holder.account === node.account) sandboxDeleted(core, turn, sandboxId);
+      return;
+    }
+    case "FORK":
+      if (ledger.wasBound(sandboxId) || ledger.named.has(sandboxId)) return;
+      turn.emit({ type: "sandbox_named", sandboxId, how: "forked" });
+      return;
+    case "PAUSE":
+    case "RESUME":
+      return;
+    default:
+      event.eventType satisfies never;
+  }
+}

@@ -1,0 +1,24 @@
+/** All durable state, as events that rebuild it. */
+import type { Core } from "./core.ts";
+import type { Change, Instant, PlacementEvent } from "./events.ts";
+import { recordOf } from "./ledger/ledger.ts";
+import { nodeRecordOf } from "./nodes/fleet.ts";
+
+/** In an order that can be replayed: nodes, then named sandboxes, then reservations as they were made. */
+export function snapshotOf(core: Core, position: number, now: Instant): PlacementEvent[] {
+  const { fleet, ledger } = core;
+  const events: PlacementEvent[] = [];
+  const add = (change: Change, wallMs = now.wallMs): void => {
+    events.push({ position, wallMs, change });
+  };
+  for (const node of fleet.nodes.values()) {
+    if (node.journaled) add({ type: "node_restored", record: nodeRecordOf(node, now) });
+  }
+  for (const [sandboxId, { how, atMs }] of ledger.named) {
+    add({ type: "sandbox_named", sandboxId, how }, now.wallMs + atMs - now.nowMs);
+  }
+  for (const reservation of ledger.reservations.values()) {
+    add({ type: "reservation_restored", record: recordOf(reservation, now) });
+  }
+  return events;
+}

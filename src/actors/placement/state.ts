@@ -1,0 +1,397 @@
+/**
+ * The placement core: every node and every reservation, and one handler per message. A handler runs to its end before
+ * the next begins; what it does depends on the state, the message, the time and chance, and on nothing else.
+ *
+ * Leases that are over at a message are ended before it is looked at, so that no decision counts them.
+ */
+import { INSTANCE_MISMATCH, NODE_NOT_LISTED, type Refusal, refuse } from "../../messages/errors.ts";
+import type {
+  ClearCondition,
+  Cordon,
+  GetNode,
+  Heartbeat,
+  SandboxEvents,
+  Uncordon,
+  UnregisterNode,
+} from "../../messages/nodes.ts";
+import type {
+  Cancel,
+  Confirm,
+  DeliveryFailed,
+  Done,
+  GetReservation,
+  HeartbeatAnswer,
+  ListReservations,
+  MarkUncertain,
+  NodeAnswer,
+  NodesAnswer,
+  PlacementMessage,
+  RecordAssignment,
+  ReleaseSandbox,
+  Renew,
+  Reply,
+  ReplyTo,
+  ReservationAnswer,
+  ReservationsAnswer,
+  Schedule,
+  ScheduleAnswer,
+} from "../../messages/placement.ts";
+import type { Random } from "../../ports/random.ts";
+import type { PlacementConfig } from "./config.ts";
+import type { Core } from "./core.ts";
+import { type Change, type Instant, isNodeChange, type Outcome, type PlacementEvent } from "./events.ts";
+import {
+  type Closing,
+  cancel,
+  expireLeases,
+  markUncertain,
+  renew,
+  sandboxDeleted,
+  undelivered,
+} from "./ledger/closing.ts";
+import { confirm } from "./ledger/confirming.ts";
+import { type ChangeTime, Ledger } from "./ledger/ledger.ts";
+import { listReservations } from "./ledger/listing.ts";
+import type { Reservation } from "./ledger/reservation.ts";
+import { forgetThePast } from "./ledger/retention.ts";
+import { createNameMint, isToken } from "./ledger/tokens.ts";
+import { viewOf } from "./ledger/view.ts";
+import { Fleet } from "./nodes/fleet.ts";
+import type { Node } from "./nodes/node.ts";
+import { isShown, nodeViewOf } from "./nodes/view.ts";
+import { findStrategy, STRATEGY_NAMES } from "./ranking/strategy.ts";
+import { takeHeartbeat } from "./reports.ts";
+import { takeSandboxEvents } from "./sandbox-events.ts";
+import { isGuarded, type Scheduling, schedule } from "./scheduling.ts";
+import { snapshotOf } from "./snapshot.ts";
+import { SWEEP_EVERY_MS, sweep } from "./timers.ts";
+import { OpenTurn } from "./turn.ts";
+import { unregister } from "./unregistering.ts";
+
+export interface PlacementPorts {
+  readonly random: Random;
+}
+
+/** Throws when the configuration names a strategy that does not exist. `now` is the start that the guard counts from. */
+export function createPlacement(config: PlacementConfig, ports: PlacementPorts, now: Instant): Placement {
+  return new Placement(config, ports, now);
+}
+
+export class Placement {
+  readonly #core: Core;
+  readonly #scheduling: Scheduling;
+  #position = 0;
+  /** Null until the first tick: whoever sends none takes no part in the detection of stalls. */
+  #lastTurnMs: number | null = null;
+  #lastSweepMs: number;
+
+  constructor(config: PlacementConfig, ports: PlacementPorts, now: Instant) {
+    const strategy = findStrategy(config.strategy);
+    if (strategy === undefined) {
+      throw new Error(`unknown strategy "${config.strategy}"; one of ${STRATEGY_NAMES.join(", ")}`);
+    }
+    const ledger = new Ledger();
+    this.#core = {
+      config,
+      ledger,
+      fleet: new Fleet(config, ledger, now),
+      silenceFloorMs: Number.NEGATIVE_INFINITY,
+      guarded: new Set(),
+      guardEndMs: now.nowMs + config.startGuardMs,
+    };
+    this.#scheduling = { strategy, random: ports.random, mint: createNameMint(ports.random), turns: 0 };
+    this.#lastSweepMs = now.nowMs;
+    this.#guardAgainst();
+  }
+
+  /** For whoever wants to look, such as a checker of sums. To be read, not changed. */
+  get core(): Core {
+    return this.#core;
+  }
+
+  /** Position in the mailbox of the newest message. */
+  get position(): number {
+    return this.#position;
+  }
+
+  /** Hands a message to its handler. */
+  handle(message: PlacementMessage, now: Instant): Outcome<ReplyTo<PlacementMessage["type"]>> {
+    switch (message.type) {
+      case "schedule":
+        return this.onSchedule(message, now);
+      case "confirm":
+        return this.onConfirm(message, now);
+      case "cancel":
+        return this.onCancel(message, now);
+      case "renew":
+        return this.onRenew(message, now);
+      case "uncertain":
+        return this.onUncertain(message, now);
+      case "get_reservation":
+        return this.onGetReservation(message, now);
+      case "list_reservations":
+        return this.onListReservations(message, now);
+      case "release_sandbox":
+        return this.onReleaseSandbox(message, now);
+      case "heartbeat":
+        return this.onHeartbeat(message, now);
+      case "sandbox_events":
+        return this.onSandboxEvents(message, now);
+      case "record_assignment":
+        return this.onRecordAssignment(message, now);
+      case "cordon":
+        return this.onCordon(message, now);
+      case "uncordon":
+        return this.onUncordon(message, now);
+      case "clear_condition":
+        return this.onClearCondition(message, now);
+      case "unregister":
+        return this.onUnregister(message, now);
+      case "get_node":
+        return this.onGetNode(message, now);
+      case "list_nodes":
+        return this.onListNodes(now);
+      case "delivery_failed":
+        return this.onDeliveryFailed(message, now);
+      case "tick":
+        return this.onTick(now);
+      default:
+        return message satisfies never;
+    }
+  }
+
+  onSchedule(message: Schedule, now: Instant): Outcome<Reply<ScheduleAnswer>> {
+    return this.#turn(now, (turn) => schedule(this.#core, turn, this.#scheduling, message));
+  }
+
+  onConfirm(message: Confirm, now: Instant): Outcome<Reply<ReservationAnswer>> {
+    return this.#close(message, now, (turn, reservation) => confirm(this.#core, turn, reservation, message));
+  }
+
+  onCancel(message: Cancel, now: Instant): Outcome<Reply<ReservationAnswer>> {
+    return this.#close(message, now, (turn, reservation) => cancel(this.#core, turn, reservation, message.reason));
+  }
+
+  onRenew(message: Renew, now: Instant): Outcome<Reply<ReservationAnswer>> {
+    return this.#close(message, now, (turn, reservation) => renew(this.#core, turn, reservation));
+  }
+
+  onUncertain(message: MarkUncertain, now: Instant): Outcome<Reply<ReservationAnswer>> {
+    return this.#close(message, now, (turn, reservation) => markUncertain(this.#core, turn, reservation));
+  }
+
+  onGetReservation(message: GetReservation, now: Instant): Outcome<Reply<ReservationAnswer>> {
+    return this.#close(message, now, () => ({ repeated: true }));
+  }
+
+  onListReservations(message: ListReservations, now: Instant): Outcome<Reply<ReservationsAnswer>> {
+    return this.#turn(now, () => listReservations(this.#core.ledger, message));
+  }
+
+  onReleaseSandbox(message: ReleaseSandbox, now: Instant): Outcome<Reply<Done>> {
+    return this.#turn(now, (turn) => {
+      sandboxDeleted(this.#core, turn, message.sandboxId);
+      return DONE;
+    });
+  }
+
+  onHeartbeat(message: Heartbeat, now: Instant): Outcome<Reply<HeartbeatAnswer>> {
+    return this.#turn(now, (turn) => takeHeartbeat(this.#core, turn, message));
+  }
+
+  onSandboxEvents(message: SandboxEvents, now: Instant): Outcome<Reply<Done>> {
+    return this.#turn(now, (turn) => takeSandboxEvents(this.#core, turn, message));
+  }
+
+  onRecordAssignment(message: RecordAssignment, now: Instant): Outcome<Reply<Done>> {
+    return this.#turn(now, (turn) => {
+      const { sandboxId, nodeId, endpoint } = message;
+      const node = this.#core.fleet.nodes.get(nodeId);
+      if (node === undefined || node.unregistered !== null || node.endpoint !== endpoint) {
+        return refused(refuse("invalid_argument", NODE_NOT_LISTED));
+      }
+      turn.route({ type: "assigned", sandboxId, nodeId, source: "record" });
+      return DONE;
+    });
+  }
+
+  onCordon(message: Cordon, now: Instant): Outcome<Reply<NodeAnswer>> {
+    return this.#operate(message.nodeId, now, (turn, node) => {
+      if (node.cordon !== null && node.cordon.reason === message.reason) return;
+      turn.emit({ type: "cordoned", nodeId: node.nodeId, reason: message.reason });
+    });
+  }
+
+  onUncordon(message: Uncordon, now: Instant): Outcome<Reply<NodeAnswer>> {
+    return this.#operate(message.nodeId, now, (turn, node) => {
+      if (node.cordon !== null) turn.emit({ type: "uncordoned", nodeId: node.nodeId });
+    });
+  }
+
+  onClearCondition(message: ClearCondition, now: Instant): Outcome<Reply<NodeAnswer>> {
+    return this.#operate(message.nodeId, now, (turn, { nodeId, conditions }) => {
+      const { condition } = message;
+      if (!conditions.has(condition)) return;
+      turn.emit({ type: "condition_left", nodeId, condition, cause: "cleared", value: null });
+    });
+  }
+
+  onUnregister(message: UnregisterNode, now: Instant): Outcome<Reply<Done>> {
+    return this.#turn(now, (turn) => {
+      const { nodeId, serviceInstanceId } = message;
+      const outcome = unregister(this.#core, turn, nodeId, serviceInstanceId);
+      return outcome === "other_instance" ? refused(refuse("conflict", INSTANCE_MISMATCH)) : DONE;
+    });
+  }
+
+  onGetNode(message: GetNode, now: Instant): Outcome<Reply<NodeAnswer>> {
+    return this.#operate(message.nodeId, now, () => {});
+  }
+
+  onListNodes(now: Instant): Outcome<Reply<NodesAnswer>> {
+    return this.#turn(now, () => {
+      const nodes = [...this.#core.fleet.nodes.values()]
+        .filter(isShown)
+        .sort((left, right) => (left.nodeId < right.nodeId ? -1 : 1))
+        .map((node) => nodeViewOf(this.#core, node, now));
+      return { ok: true, answer: { nodes } };
+    });
+  }
+
+  onDeliveryFailed(message: DeliveryFailed, now: Instant): Outcome<Reply<Done>> {
+    return this.#turn(now, (turn) => {
+      const reservation = this.#core.ledger.reservations.get(message.reservationId);
+      if (reservation !== undefined) undelivered(this.#core, turn, reservation);
+      return DONE;
+    });
+  }
+
+  onTick(now: Instant): Outcome<Reply<Done>> {
+    this.#lastTurnMs ??= now.nowMs;
+    return this.#turn(now, (turn) => {
+      isGuarded(this.#core, now.nowMs);
+      if (now.nowMs - this.#lastSweepMs >= SWEEP_EVERY_MS) {
+        this.#lastSweepMs = now.nowMs;
+        sweep(this.#core, turn);
+      }
+      return DONE;
+    });
+  }
+
+  /** Whether creations do not wait for nodes any more; with a replay done, the process is ready. */
+  isPastStartGuard(now: Instant): boolean {
+    return !isGuarded(this.#core, now.nowMs);
+  }
+
+  /** When time alone changes something next, at the earliest; null when nothing is there to change. */
+  nextDueMs(): number | null {
+    const { ledger, fleet, guarded, guardEndMs } = this.#core;
+    const dues = [
+      ledger.leases.peek()?.leaseEndMs,
+      guarded.size > 0 ? guardEndMs : undefined,
+      fleet.nodes.size + ledger.ended.size + ledger.named.size > 0 ? this.#lastSweepMs + SWEEP_EVERY_MS : undefined,
+    ].filter((dueMs) => dueMs !== undefined);
+    return dues.length === 0 ? null : Math.min(...dues);
+  }
+
+  /**
+   * Rebuilds durable state on an empty core from a log, oldest first, and judges nothing. Times come by the wall clock;
+   * each lease has what it leaves, at most a full one and at least `uncertainTtlMs`. Nodes named in the log are awaited.
+   */
+  replay(events: Iterable<PlacementEvent>, now: Instant): void {
+    const { ledger, fleet, config } = this.#core;
+    for (const { position, wallMs, change } of events) {
+      this.#position = Math.max(this.#position, position);
+      // A wall clock set back must not put the past into the future.
+      const agoMs = Math.max(0, now.wallMs - wallMs);
+      this.#apply(change, { position, wallMs, nowMs: now.nowMs - agoMs });
+    }
+    ledger.resume({
+      nowMs: now.nowMs,
+      leastMs: config.uncertainTtlMs,
+      mostMs: config.placementReservationTtlMs,
+      keeps: ({ uncertain, terms, leaseEndMs }) =>
+        uncertain &&
+        leaseEndMs >= now.nowMs + config.uncertainTtlMs &&
+        (fleet.nodes.get(terms.nodeId)?.ledger ?? false),
+    });
+    fleet.awaitAll();
+    this.#guardAgainst();
+  }
+
+  /** All durable state as events that rebuild it: a log may be cut off before them. */
+  snapshot(now: Instant): PlacementEvent[] {
+    return snapshotOf(this.#core, this.#position, now);
+  }
+
+  #guardAgainst(): void {
+    const { fleet, guarded } = this.#core;
+    for (const node of fleet.nodes.values()) {
+      const waits = (node.awaited || node.configured !== null) && node.unregistered === null;
+      if (waits && fleet.admits(node.nodeId)) guarded.add(node.nodeId);
+      else guarded.delete(node.nodeId);
+    }
+  }
+
+  #apply(change: Change, at: ChangeTime): void {
+    if (isNodeChange(change)) this.#core.fleet.apply(change, at);
+    else this.#core.ledger.apply(change, at);
+  }
+
+  /** Runs one handler. One that throws is answered, and what it had changed before stands, in state and events alike. */
+  #turn<Answer>(now: Instant, run: (turn: OpenTurn) => Reply<Answer>): Outcome<Reply<Answer>> {
+    this.#position += 1;
+    const turn = new OpenTurn(now, this.#position, (change, at) => this.#apply(change, at));
+    this.#noticeStall(turn, now.nowMs);
+    let reply: Reply<Answer>;
+    try {
+      expireLeases(this.#core, turn);
+      reply = run(turn);
+      if (this.#core.ledger.ended.size > this.#core.config.rememberedMax) forgetThePast(this.#core, turn);
+    } catch (error) {
+      turn.notice({ type: "handler_failed", message: error instanceof Error ? error.message : String(error) });
+      reply = refused(refuse("internal", "the request could not be handled"));
+    }
+    return turn.close(reply);
+  }
+
+  /** While this process stood still no report was taken in: silence counts from now. */
+  #noticeStall(turn: OpenTurn, nowMs: number): void {
+    if (this.#lastTurnMs === null) return;
+    const silentMs = nowMs - this.#lastTurnMs;
+    this.#lastTurnMs = nowMs;
+    if (silentMs <= this.#core.config.reportTtlMs / 2) return;
+    this.#core.silenceFloorMs = nowMs;
+    turn.notice({ type: "stalled", silentMs });
+  }
+
+  #close(
+    message: { readonly handle: string },
+    now: Instant,
+    run: (turn: OpenTurn, reservation: Reservation) => Closing,
+  ): Outcome<Reply<ReservationAnswer>> {
+    return this.#turn(now, (turn) => {
+      const reservation = this.#core.ledger.find(message.handle);
+      if (reservation === undefined) return refused(refuse("not_found", "reservation not found"));
+      const closing = run(turn, reservation);
+      if ("refusal" in closing) return refused(closing.refusal);
+      const view = viewOf(reservation, isToken(message.handle));
+      return { ok: true, answer: { reservation: view, repeated: closing.repeated } };
+    });
+  }
+
+  #operate(nodeId: string, now: Instant, run: (turn: OpenTurn, node: Node) => void): Outcome<Reply<NodeAnswer>> {
+    return this.#turn(now, (turn) => {
+      const node = this.#core.fleet.nodes.get(nodeId);
+      if (node === undefined || !isShown(node)) return refused(refuse("not_found", "node not found"));
+      run(turn, node);
+      return { ok: true, answer: { node: nodeViewOf(this.#core, node, now) } };
+    });
+  }
+}
+
+const DONE: Reply<Done> = { ok: true, answer: {} };
+
+function refused(refusal: Refusal): { readonly ok: false; readonly refusal: Refusal } {
+  return { ok: false, refusal };
+}
