@@ -162,30 +162,33 @@ export class Cell {
     if (this.#pumping || this.#state !== "running" || this.#mailbox.length === 0) return;
     this.#pumping = true;
     setImmediate(() => {
+      const delivered = this.#pump();
       this.#pumping = false;
-      this.#pump();
+      if (delivered > 0) this.#pumpSoon();
     });
   }
 
-  #pump(): void {
+  /** Hands over what this turn may; how many that were. */
+  #pump(): number {
     const host = this.#host;
-    if (host === null) return;
-    for (let delivered = 0; delivered < MESSAGES_PER_TURN; delivered++) {
-      // A handler may have ended this life: the rest of the queue belongs to the next.
-      if (this.#state !== "running" || this.#host !== host || this.#inHand >= host.window) break;
+    let delivered = 0;
+    // A handler may end this life: the rest of the queue belongs to the next.
+    while (host !== null && this.#host === host && this.#state === "running") {
+      if (delivered >= MESSAGES_PER_TURN || this.#inHand >= host.window) break;
       const envelope = this.#mailbox.shift();
       if (envelope === undefined) break;
       this.#inHand++;
+      delivered++;
       host.deliver(envelope);
     }
-    if (this.#host === host) {
+    if (host !== null && this.#host === host && delivered > 0) {
       try {
         host.drained();
       } catch (thrown) {
         this.#onFailure(describeThrown(thrown));
       }
     }
-    this.#pumpSoon();
+    return delivered;
   }
 
   #onFailure(reason: string): void {
