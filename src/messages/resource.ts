@@ -10,7 +10,13 @@ export interface Missed {
   readonly why: string;
 }
 
-export type CacheMessage = Observation | Missed;
+/** Conductor → cache: of this tick, every source has been heard or was missed. Comes after what was heard of it. */
+export interface Refreshed {
+  readonly type: "refreshed";
+  readonly tick: number;
+}
+
+export type CacheMessage = Observation | Missed | Refreshed;
 
 /** `missed` is an outcome too: the sampler did not answer, or was not running. */
 export type SourceOutcome = "ok" | "none" | "failed" | "missed";
@@ -49,4 +55,9 @@ export interface Published {
   readonly sources: readonly SourceStatus[];
   /** When CPU and memory capacity were last read successfully, monotonic milliseconds; null for never. */
   readonly capacityAtMs: number | null;
+  /**
+   * How many refreshes have finished, from 0. The state is published several times per tick, as sources are heard; a new
+   * number marks the one that stands for the whole tick. It starts again when the cache is restarted.
+   */
+  readonly refreshes: number;
 }

@@ -29,6 +29,7 @@ export function resourceCache(subscribers: readonly Subscriber[]): LocalActor<Ca
             snapshot: state.snapshot,
             sources: Object.values(state.sources),
             capacityAtMs: state.capacityAtMs,
+            refreshes: state.refreshes,
           };
           for (const subscriber of subscribers) subscriber.tell(published);
         },

@@ -10,6 +10,8 @@ export interface CacheState {
   readonly sources: Readonly<Record<Source, SourceStatus>>;
   /** Monotonic milliseconds of the last refresh that read both CPU and memory capacity; null for never. */
   readonly capacityAtMs: number | null;
+  /** Finished refreshes. */
+  readonly refreshes: number;
 }
 
 export function initialState(): CacheState {
@@ -25,6 +27,7 @@ export function initialState(): CacheState {
     },
     sources,
     capacityAtMs: null,
+    refreshes: 0,
   };
 }
 
@@ -33,6 +36,7 @@ export function initialState(): CacheState {
  * capacity that could not be read keeps its last good value.
  */
 export function observe(state: CacheState, message: CacheMessage, nowMs: number): CacheState {
+  if (message.type === "refreshed") return { ...state, refreshes: state.refreshes + 1 };
   if (message.type === "missed") {
     const sources = withSource(state, { ...state.sources[message.source], outcome: "missed" });
     if (message.source === "capacity") return { ...state, sources };

@@ -61,6 +61,8 @@ function createConductor(options: ConductorOptions, context: ActorContext): Acto
   const silent = new Set<Source>();
   let freshPlaces = 0;
   let tick = 0;
+  /** The last tick whose end the cache was told of. */
+  let refreshedTick = 0;
   let firstRefreshAnswers: (() => void)[] | null = [];
 
   const startedAtMs = clock.monotonicMs();
@@ -75,8 +77,14 @@ function createConductor(options: ConductorOptions, context: ActorContext): Acto
   function onTick(): void {
     const last = tick++;
     if (last > 0) for (const { source } of seats) if ((heard.get(source) ?? 0) < last) onSilence(source, last);
+    if (last > refreshedTick) endRefresh(last);
     leaveStuckThreads(last);
     for (const { sampler } of seats) sampler.tell({ type: "sample", tick });
+  }
+
+  function endRefresh(ended: number): void {
+    refreshedTick = ended;
+    cache.tell({ type: "refreshed", tick: ended });
   }
 
   function onSilence(source: Source, missedTick: number): void {
@@ -108,6 +116,7 @@ function createConductor(options: ConductorOptions, context: ActorContext): Acto
     heard.set(source, observation.tick);
     if (silent.delete(source)) log.info({ source, tick: observation.tick }, `${source} is sampled again`);
     cache.tell(observation);
+    if (refreshedTick < tick && seats.every((seat) => heard.get(seat.source) === tick)) endRefresh(tick);
     if (firstRefreshAnswers !== null && seats.every((seat) => heard.has(seat.source))) endFirstRefresh();
   }
 
