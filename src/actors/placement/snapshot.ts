@@ -1,7 +1,7 @@
 /** All durable state, as events that rebuild it. */
 import type { Core } from "./core.ts";
 import type { Change, Instant, PlacementEvent } from "./events.ts";
-import { recordOf } from "./ledger/ledger.ts";
+import { recordOf } from "./ledger/record.ts";
 import { nodeRecordOf } from "./nodes/fleet.ts";
 
 /** In an order that can be replayed: nodes, then named sandboxes, then reservations as they were made. */

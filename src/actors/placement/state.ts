@@ -50,8 +50,9 @@ import {
   undelivered,
 } from "./ledger/closing.ts";
 import { confirm } from "./ledger/confirming.ts";
-import { type ChangeTime, Ledger } from "./ledger/ledger.ts";
+import { Ledger } from "./ledger/ledger.ts";
 import { listReservations } from "./ledger/listing.ts";
+import type { ChangeTime } from "./ledger/record.ts";
 import type { Reservation } from "./ledger/reservation.ts";
 import { forgetThePast } from "./ledger/retention.ts";
 import { createNameMint, isToken } from "./ledger/tokens.ts";

@@ -1,6 +1,6 @@
 /** The handling of one message: what it changes is applied at once and handed out at its end. */
 import type { Change, Instant, Notice, Outcome, PlacementEvent, RouteChange, Turn } from "./events.ts";
-import type { ChangeTime } from "./ledger/ledger.ts";
+import type { ChangeTime } from "./ledger/record.ts";
 
 // Most messages change nothing, and none of those needs lists of its own.
 const NONE: readonly never[] = [];

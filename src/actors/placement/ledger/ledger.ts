@@ -3,16 +3,12 @@
  * nothing: what it is told to do has been decided, now or before a restart.
  */
 import type { ReservationState } from "../../../messages/placement.ts";
-import type { Instant, ReservationChange, ReservationRecord } from "../events.ts";
+import type { ReservationChange } from "../events.ts";
 import { type Account, newAccount, weigh } from "./account.ts";
 import { Leases } from "./leases.ts";
-import { isLive, isTransition, newWatch, nextStatus, type Reservation } from "./reservation.ts";
+import { type ChangeTime, newReservation, restoredReservation } from "./record.ts";
+import { isLive, isTransition, nextStatus, type Reservation } from "./reservation.ts";
 import { isToken } from "./tokens.ts";
-
-/** The moment at which a change holds: for a replayed one, translated to this process's monotonic clock. */
-export interface ChangeTime extends Instant {
-  readonly position: number;
-}
 
 export interface NamedSandbox {
   readonly how: "deleted" | "forked";
@@ -223,47 +219,6 @@ function statusAfter(reservation: Reservation, type: ReservationChange["type"]):
   return status;
 }
 
-function newReservation(account: Account, terms: Reservation["terms"], leaseMs: number, at: ChangeTime): Reservation {
-  return {
-    terms,
-    account,
-    position: at.position,
-    createdAtMs: at.nowMs,
-    createdAtWallMs: at.wallMs,
-    status: "pending",
-    leaseEndMs: at.nowMs + leaseMs,
-    leaseSlot: -1,
-    confirmedAtMs: null,
-    endedAtMs: null,
-    uncertain: false,
-    late: false,
-    provisional: false,
-    sandboxId: null,
-    reason: null,
-    filledCpuMillicores: null,
-    filledMemoryBytes: null,
-    count: "charged",
-    cpu: "charged",
-    memory: "charged",
-    watch: newWatch(),
-  };
-}
-
-function restoredReservation(account: Account, record: ReservationRecord, at: ChangeTime): Reservation {
-  const { leaseEndWallMs, confirmedAtWallMs, endedAtWallMs, ...kept } = record;
-  const monotonic = (wallMs: number): number => at.nowMs + wallMs - at.wallMs;
-  return {
-    ...kept,
-    account,
-    createdAtMs: monotonic(record.createdAtWallMs),
-    leaseEndMs: monotonic(leaseEndWallMs),
-    leaseSlot: -1,
-    confirmedAtMs: confirmedAtWallMs === null ? null : monotonic(confirmedAtWallMs),
-    endedAtMs: endedAtWallMs === null ? null : monotonic(endedAtWallMs),
-    watch: newWatch(),
-  };
-}
-
 function bind(
   reservation: Reservation,
   change: Extract<ReservationChange, { type: "confirmed" }>,
@@ -294,28 +249,4 @@ function backToPending(reservation: Reservation): void {
   reservation.confirmedAtMs = null;
   reservation.endedAtMs = null;
   reservation.reason = null;
-}
-
-/** The durable part of a reservation, for a snapshot of the log. */
-export function recordOf(reservation: Reservation, now: Instant): ReservationRecord {
-  const wall = (atMs: number): number => now.wallMs + atMs - now.nowMs;
-  return {
-    terms: reservation.terms,
-    status: reservation.status,
-    position: reservation.position,
-    createdAtWallMs: reservation.createdAtWallMs,
-    leaseEndWallMs: wall(reservation.leaseEndMs),
-    confirmedAtWallMs: reservation.confirmedAtMs === null ? null : wall(reservation.confirmedAtMs),
-    endedAtWallMs: reservation.endedAtMs === null ? null : wall(reservation.endedAtMs),
-    uncertain: reservation.uncertain,
-    late: reservation.late,
-    provisional: reservation.provisional,
-    sandboxId: reservation.sandboxId,
-    reason: reservation.reason,
-    filledCpuMillicores: reservation.filledCpuMillicores,
-    filledMemoryBytes: reservation.filledMemoryBytes,
-    count: reservation.count,
-    cpu: reservation.cpu,
-    memory: reservation.memory,
-  };
 }

@@ -1,0 +1,79 @@
+/** How reservations come to be: made now, or restored from what is durable of them; and that durable part itself. */
+import type { Instant, ReservationRecord, ReservationTerms } from "../events.ts";
+import type { Account } from "./account.ts";
+import { newWatch, type Reservation } from "./reservation.ts";
+
+/** The moment at which a change holds: for a replayed one, translated to this process's monotonic clock. */
+export interface ChangeTime extends Instant {
+  readonly position: number;
+}
+
+export function newReservation(
+  account: Account,
+  terms: ReservationTerms,
+  leaseMs: number,
+  at: ChangeTime,
+): Reservation {
+  return {
+    terms,
+    account,
+    position: at.position,
+    createdAtMs: at.nowMs,
+    createdAtWallMs: at.wallMs,
+    status: "pending",
+    leaseEndMs: at.nowMs + leaseMs,
+    leaseSlot: -1,
+    confirmedAtMs: null,
+    endedAtMs: null,
+    uncertain: false,
+    late: false,
+    provisional: false,
+    sandboxId: null,
+    reason: null,
+    filledCpuMillicores: null,
+    filledMemoryBytes: null,
+    count: "charged",
+    cpu: "charged",
+    memory: "charged",
+    watch: newWatch(),
+  };
+}
+
+export function restoredReservation(account: Account, record: ReservationRecord, at: ChangeTime): Reservation {
+  const { leaseEndWallMs, confirmedAtWallMs, endedAtWallMs, ...kept } = record;
+  const monotonic = (wallMs: number): number => at.nowMs + wallMs - at.wallMs;
+  return {
+    ...kept,
+    account,
+    createdAtMs: monotonic(record.createdAtWallMs),
+    leaseEndMs: monotonic(leaseEndWallMs),
+    leaseSlot: -1,
+    confirmedAtMs: confirmedAtWallMs === null ? null : monotonic(confirmedAtWallMs),
+    endedAtMs: endedAtWallMs === null ? null : monotonic(endedAtWallMs),
+    watch: newWatch(),
+  };
+}
+
+/** The durable part of a reservation, for a snapshot of the log. */
+export function recordOf(reservation: Reservation, now: Instant): ReservationRecord {
+  const wall = (atMs: number): number => now.wallMs + atMs - now.nowMs;
+  return {
+    terms: reservation.terms,
+    status: reservation.status,
+    position: reservation.position,
+    createdAtWallMs: reservation.createdAtWallMs,
+    leaseEndWallMs: wall(reservation.leaseEndMs),
+    confirmedAtWallMs: reservation.confirmedAtMs === null ? null : wall(reservation.confirmedAtMs),
+    endedAtWallMs: reservation.endedAtMs === null ? null : wall(reservation.endedAtMs),
+    uncertain: reservation.uncertain,
+    late: reservation.late,
+    provisional: reservation.provisional,
+    sandboxId: reservation.sandboxId,
+    reason: reservation.reason,
+    filledCpuMillicores: reservation.filledCpuMillicores,
+    filledMemoryBytes: reservation.filledMemoryBytes,
+    count: reservation.count,
+    cpu: reservation.cpu,
+    memory: reservation.memory,
+  };
+}
