@@ -44,6 +44,22 @@ export function textNamed(what: string): z.ZodType<string, unknown> {
   });
 }
 
+/** On or off: a flag without a value is on; a variable says it in a word. */
+export const switchSchema: z.ZodType<boolean, unknown> = z.unknown().transform((given, context) => {
+  if (given === true || given === "true" || given === "1") return true;
+  if (given === false || given === "false" || given === "0") return false;
+  return refuse(context, `${show(given)} is neither true nor false`);
+});
+
+/** The base URL of an HTTP server, without a slash at its end. */
+export const httpUrlSchema: z.ZodType<string, unknown> = textNamed("a URL").transform((text, context) => {
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol) || url.search !== "" || url.hash !== "" || url.username !== "") {
+    return refuse(context, `${show(text)} is not a URL such as http://scheduler.example:7070`);
+  }
+  return url.href.replace(/\/+$/, "");
+});
+
 /** 1 to 256 printable bytes. */
 export const nodeIdSchema: z.ZodType<string, unknown> = z.unknown().transform((given, context) => {
   if (typeof given === "string" && /^[\x21-\x7e]{1,256}$/.test(given)) return given;

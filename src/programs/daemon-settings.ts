@@ -2,12 +2,14 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import {
   durationBetween,
+  httpUrlSchema,
   LOG_FORMATS,
   LOG_LEVELS,
   nodeIdSchema,
   numberFrom,
   oneOf,
   sandboxCgroupSchema,
+  switchSchema,
   textNamed,
 } from "../messages/settings.ts";
 import { systemRoots } from "../ports/kernel-roots.ts";
@@ -75,6 +77,17 @@ export const DAEMON_SETTINGS = {
     value: "PATH",
     help: "cgroup that holds the sandboxes, below each cgroup mount; its limits count too",
     schema: sandboxCgroupSchema.nullable().default(null),
+  },
+  schedulerUrl: {
+    key: "scheduler",
+    value: "URL",
+    help: "scheduler that each refresh is reported to, such as http://127.0.0.1:7070",
+    schema: httpUrlSchema.nullable().default(null),
+  },
+  noRuntime: {
+    key: "no_runtime",
+    help: "no sandbox runtime reports for this node: the scheduler's own ledger counts what runs here",
+    schema: switchSchema.default(false),
   },
   ...LOG_SETTINGS,
   proc: {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { moduleUrl } from "../actors/kernel/module-url.ts";
 import type { Reference } from "../actors/kernel/reference.ts";
 import type { ActorSystem } from "../actors/kernel/system.ts";
+import { type ReporterMessage, reporter } from "../actors/reporter/actor.ts";
 import type { Subscriber } from "../actors/resource-cache/actor.ts";
 import { resourceCache } from "../actors/resource-cache/actor.ts";
 import {
@@ -10,6 +11,7 @@ import {
   type ResourceServerReplies,
   resourceServer,
 } from "../actors/resource-server/actor.ts";
+import { readBootId } from "../actors/sampler/boot-id.ts";
 import { type ConductorMessage, type ConductorReplies, conductor, type Seat } from "../actors/sampler/conductor.ts";
 import type { CacheMessage } from "../messages/resource.ts";
 import { type Sample, type SamplerInit, SOURCES, type Source } from "../messages/sampling.ts";
@@ -70,7 +72,11 @@ export function startDaemon(
     "resource-server",
     resourceServer({ socketPath: settings.socket, intervalMs: settings.intervalMs }),
   );
-  const cache = system.spawnLocal<CacheMessage>("resource-cache", resourceCache([server, ...moreSubscribers]));
+  const reporters = settings.schedulerUrl === null ? [] : [startReporting(system, settings, settings.schedulerUrl)];
+  const cache = system.spawnLocal<CacheMessage>(
+    "resource-cache",
+    resourceCache([server, ...reporters, ...moreSubscribers]),
+  );
   const conducting = startSampling(system, settings, cache);
   return {
     firstRefresh: conducting.ask({ type: "first_refresh" }, { deadlineMs: 2 * FIRST_REFRESH_MOST_MS }),
@@ -82,6 +88,14 @@ export function startDaemon(
       await server.ask({ type: "close" }, { deadlineMs: STOP_DEADLINE_MS, lane: "urgent" });
     },
   };
+}
+
+function startReporting(system: ActorSystem, settings: DaemonSettings, schedulerUrl: string): Subscriber {
+  const { nodeId, intervalMs, noRuntime, proc } = settings;
+  return system.spawnLocal<ReporterMessage>(
+    "reporter",
+    reporter({ schedulerUrl, nodeId, intervalMs, noRuntime, bootId: readBootId(proc) }),
+  );
 }
 
 function startSampling(

@@ -99,7 +99,7 @@ interface RawValue {
 }
 
 function findRaw(setting: Setting<unknown>, { flags, environment, file }: Given, content: object): RawValue {
-  const flag = flags[camelCase(setting.key)];
+  const flag = flagIn(flags, setting.key);
   if (flag !== undefined) return { named: flagOf(setting), raw: flag };
   const variable = environment[variableOf(setting)];
   // An empty variable is how shells and container files leave one unset.
@@ -107,6 +107,12 @@ function findRaw(setting: Setting<unknown>, { flags, environment, file }: Given,
   const value = (content as Record<string, unknown>)[setting.key];
   if (value !== undefined) return { named: `${setting.key} in ${file}`, raw: value };
   return { named: flagOf(setting), raw: undefined };
+}
+
+/** Commander takes `--no-x` for the opposite of an `x` that is on unless it is given. */
+function flagIn(flags: Given["flags"], key: string): unknown {
+  if (!key.startsWith("no_")) return flags[camelCase(key)];
+  return flags[camelCase(key.slice("no_".length))] === false ? true : undefined;
 }
 
 function refuseUnknownKeys(settings: Settings, { file, nestedKeys = [] }: Given, content: object): void {
