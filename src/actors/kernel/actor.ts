@@ -12,6 +12,9 @@ export interface Message {
  */
 export type Answer = (value: unknown) => void;
 
+/** `urgent` passes before `normal`, so that closing work is not stuck behind a burst of new work. */
+export type Lane = "urgent" | "normal";
+
 /**
  * One owner of one state. Methods are called one at a time, never re-entered. A handler is synchronous: slow work is
  * started from it, and its result comes back as another message.
@@ -42,8 +45,11 @@ export interface ActorContext {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Sends to this very actor: how timers and finished effects come back as messages. */
-  tellSelf(message: Message): void;
+  /**
+   * Sends to this very actor: how timers and finished effects come back as messages. In its turn behind what has
+   * arrived; `urgent` passes, and is not refused by a mailbox that is full of normal messages.
+   */
+  tellSelf(message: Message, lane?: Lane): void;
   /** Sends to the actor that was named as the outlet when this one was spawned; dropped when there is none. */
   post(message: Message): void;
   /** What `handover` returned in the previous life, when the actor was moved; else undefined. */

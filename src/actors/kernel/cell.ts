@@ -1,8 +1,9 @@
 import type { EventEmitter } from "eventemitter3";
 import type { Clock } from "../../ports/clock.ts";
+import type { Lane } from "./actor.ts";
 import { type Backoff, backoffMs } from "./backoff.ts";
 import type { Host, HostEvents, OpenHost } from "./host.ts";
-import { type Envelope, type Lane, Mailbox } from "./mailbox.ts";
+import { type Envelope, Mailbox } from "./mailbox.ts";
 import { type ActorErrorCode, describeThrown } from "./outcome.ts";
 
 /** Notifications for logs and metrics; never a way between actors. */

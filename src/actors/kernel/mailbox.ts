@@ -1,4 +1,4 @@
-import type { Answer, Message } from "./actor.ts";
+import type { Answer, Lane, Message } from "./actor.ts";
 
 /** A message on its way, with the place where its answer goes; `answer` is null for one that was told. */
 export interface Envelope {
@@ -7,9 +7,6 @@ export interface Envelope {
   /** Tells the asker that no answer will come. */
   readonly fail: ((code: "actor_dead" | "failed", reason: string) => void) | null;
 }
-
-/** `urgent` passes before `normal`, so that closing work is not stuck behind a burst of new work. */
-export type Lane = "urgent" | "normal";
 
 /**
  * A first-in-first-out queue: an array with a moving head, compacted when half of it is spent, so that both ends cost

@@ -1,6 +1,6 @@
 import type { Clock } from "../../ports/clock.ts";
-import type { Message } from "./actor.ts";
-import type { Envelope, Lane } from "./mailbox.ts";
+import type { Lane, Message } from "./actor.ts";
+import type { Envelope } from "./mailbox.ts";
 import type { ActorError, ActorErrorCode, Outcome } from "./outcome.ts";
 
 /** The answer type of each message type that can be asked. */

@@ -1,7 +1,7 @@
 import { EventEmitter } from "eventemitter3";
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
-import type { Actor, ActorContext, ActorModule, LocalActor, Log, Message, PortableActor } from "./actor.ts";
+import type { Actor, ActorContext, ActorModule, Lane, LocalActor, Log, Message, PortableActor } from "./actor.ts";
 import { type Backoff, DEFAULT_BACKOFF } from "./backoff.ts";
 import { Cell, type CellState, type KernelEvents } from "./cell.ts";
 import type { OpenHost } from "./host.ts";
@@ -143,7 +143,7 @@ export class ActorSystem {
       const sink = {
         log: this.#ports.logFor(name),
         post: (message: Message) => void options.outlet?.tell(message),
-        tellSelf: (message: Message) => this.#tell(name, message),
+        tellSelf: (message: Message, lane?: Lane) => this.#tell(name, message, lane),
       };
       return this.#threadAt(place).open(name, portable, inherited, events, sink);
     };
@@ -163,13 +163,13 @@ export class ActorSystem {
       clock: this.#ports.clock,
       random: this.#ports.random,
       log: this.#ports.logFor(name),
-      tellSelf: (message) => this.#tell(name, message),
+      tellSelf: (message, lane) => this.#tell(name, message, lane),
       post: (message) => void options.outlet?.tell(message),
       inherited,
     };
   }
 
-  #tell(name: string, message: Message): void {
-    this.#cells.get(name)?.post({ message, answer: null, fail: null }, "urgent");
+  #tell(name: string, message: Message, lane: Lane = "normal"): void {
+    this.#cells.get(name)?.post({ message, answer: null, fail: null }, lane);
   }
 }

@@ -6,7 +6,7 @@ import type { MessagePort } from "node:worker_threads";
 import * as Comlink from "comlink";
 import { systemClock } from "../../ports/clock.ts";
 import { systemRandom } from "../../ports/random.ts";
-import type { Actor, ActorModule, LogLevel, Message } from "./actor.ts";
+import type { Actor, ActorModule, Lane, LogLevel, Message } from "./actor.ts";
 import { handle } from "./local-host.ts";
 import { describeThrown } from "./outcome.ts";
 
@@ -14,7 +14,7 @@ import { describeThrown } from "./outcome.ts";
 export type ThreadReport =
   | { readonly kind: "answer"; readonly question: number; readonly value: unknown }
   | { readonly kind: "post"; readonly actor: string; readonly message: Message }
-  | { readonly kind: "self"; readonly actor: string; readonly message: Message }
+  | { readonly kind: "self"; readonly actor: string; readonly message: Message; readonly lane: Lane }
   | {
       readonly kind: "log";
       readonly actor: string;
@@ -109,7 +109,7 @@ function createSurface(ended: () => void): ThreadSurface {
               error: logAt(name, "error"),
             },
             // By way of the mailbox in the main thread, which bounds and supervises it like every other message.
-            tellSelf: (message) => report({ kind: "self", actor: name, message }),
+            tellSelf: (message, lane = "normal") => report({ kind: "self", actor: name, message, lane }),
             post: (message) => report({ kind: "post", actor: name, message }),
             inherited,
           }),

@@ -2,7 +2,7 @@ import { MessageChannel } from "node:worker_threads";
 import * as Comlink from "comlink";
 import { Piscina } from "piscina";
 import type { Clock } from "../../ports/clock.ts";
-import type { Log, Message, PortableActor } from "./actor.ts";
+import type { Lane, Log, Message, PortableActor } from "./actor.ts";
 import type { Host, HostEvents } from "./host.ts";
 import type { Envelope } from "./mailbox.ts";
 import { moduleUrl } from "./module-url.ts";
@@ -24,7 +24,7 @@ const ENTRY = moduleUrl(import.meta.url, "./thread-entry");
 /** What an actor in a thread says on its own account, and where the main thread takes it. */
 export interface ActorSink {
   readonly post: (message: Message) => void;
-  readonly tellSelf: (message: Message) => void;
+  readonly tellSelf: (message: Message, lane?: Lane) => void;
   readonly log: Log;
 }
 
@@ -164,7 +164,7 @@ export class Thread {
         this.#tenants.get(report.actor)?.sink.post(report.message);
         return;
       case "self":
-        this.#tenants.get(report.actor)?.sink.tellSelf(report.message);
+        this.#tenants.get(report.actor)?.sink.tellSelf(report.message, report.lane);
         return;
       case "log":
         this.#tenants.get(report.actor)?.sink.log[report.level](report.fields, report.text);

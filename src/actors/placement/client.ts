@@ -3,7 +3,7 @@ import { EventEmitter } from "eventemitter3";
 import { type ErrorCode, type Refusal, refuse } from "../../messages/errors.ts";
 import type { PlacementAnswers, PlacementMessage, ReplyTo } from "../../messages/placement.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { Lane } from "../kernel/mailbox.ts";
+import type { Lane } from "../kernel/actor.ts";
 import type { ActorError } from "../kernel/outcome.ts";
 import type { Reference } from "../kernel/reference.ts";
 
@@ -80,7 +80,9 @@ export function createPlacementClient(reference: PlacementReference, clock: Cloc
         deadlineMs: ANSWER_DEADLINE_MS,
         lane: laneOf(type),
       });
-      const reply = (outcome.ok ? outcome.value : { ok: false, refusal: refusalOf(outcome.error) }) as ReplyTo<typeof type>;
+      const reply = (outcome.ok ? outcome.value : { ok: false, refusal: refusalOf(outcome.error) }) as ReplyTo<
+        typeof type
+      >;
       events.emit("answered", {
         type,
         repeated: reply.ok && "repeated" in reply.answer && reply.answer.repeated,
