@@ -3,6 +3,7 @@ import { Command, CommanderError } from "commander";
 import { daemonCommand } from "./daemon-command.ts";
 import { UsageError } from "./options.ts";
 import { resourceCommand } from "./resource-command.ts";
+import { simulateCommand } from "./simulate-command.ts";
 
 /** A command hands its exit code here, since commander's actions return nothing. */
 export type Finish = (code: number) => void;
@@ -21,9 +22,9 @@ export async function run(argv: readonly string[]): Promise<number> {
     .version(packageVersion(), "-V, --version", "print the version and exit")
     .helpOption("-h, --help", "show help")
     .helpCommand(false)
-    .showHelpAfterError(false)
+    .configureOutput({ outputError: (text, write) => write(oneLine(text)) })
     .exitOverride();
-  for (const command of [daemonCommand(finish), resourceCommand(finish)]) {
+  for (const command of [daemonCommand(finish), resourceCommand(finish), simulateCommand(finish)]) {
     // Settings of the parent, so that every command refuses in the same way.
     program.addCommand(command.copyInheritedSettings(program));
   }
@@ -40,6 +41,12 @@ export async function run(argv: readonly string[]): Promise<number> {
     process.stderr.write(`evenkeel: ${thrown.message}\n`);
     return WRONG_CALL;
   }
+}
+
+/** Commander's own complaints in the form of ours: one line, with what to do. */
+function oneLine(text: string): string {
+  const complaint = text.trim().replace(/^error: /, "").replaceAll(/\s*\n\s*/g, " ");
+  return `evenkeel: ${complaint}${complaint.endsWith("?)") ? "" : "; see --help"}\n`;
 }
 
 function packageVersion(): string {
