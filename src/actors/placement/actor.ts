@@ -1,6 +1,7 @@
-import { EventEmitter } from "eventemitter3";
+import type { EventEmitter } from "eventemitter3";
 import { refuse } from "../../messages/errors.ts";
 import type { PlacementMessage, Reply } from "../../messages/placement.ts";
+import type { Timer } from "../../ports/clock.ts";
 import type { Directory } from "../directory/client.ts";
 import type { Actor, ActorContext, Answer, LocalActor } from "../kernel/actor.ts";
 import { backoffMs } from "../kernel/backoff.ts";
@@ -27,8 +28,10 @@ export interface PlacementActorOptions {
   readonly events: EventEmitter<PlacementEvents>;
 }
 
-/** Half of what freed capacity may take to show without a request having to come by. */
+/** Freed capacity shows within 1 s without a request having to come by; half of that leaves room for a busy loop. */
 const TICK_MS_MAX = 500;
+/** Leases that end one after another share a tick: closer ones would only be work. */
+const TICK_MS_MIN = 20;
 
 /**
  * ```
@@ -57,6 +60,7 @@ class PlacementActor implements Actor<PlacementActorMessage> {
   readonly #queue: CommitQueue;
   #phase: Phase = { name: "recovering", waitsFor: "the log has not been read yet" };
   #failuresInRow = 0;
+  #tickTimer: Timer | null = null;
   #stopped = false;
 
   constructor(options: PlacementActorOptions, context: ActorContext) {
@@ -79,6 +83,7 @@ class PlacementActor implements Actor<PlacementActorMessage> {
 
   stopped(): void {
     this.#stopped = true;
+    this.#tickTimer?.cancel();
   }
 
   #decide(placement: Placement, message: PlacementMessage, answer: Answer): void {
@@ -89,6 +94,7 @@ class PlacementActor implements Actor<PlacementActorMessage> {
         answer(UNKNOWN);
         return;
       }
+      this.#failuresInRow = 0;
       // Look-ups that come after the answer must find what the answer says.
       if (outcome.routes.length > 0) this.#options.directory.tell({ type: "routes", changes: outcome.routes });
       this.#publish(outcome);
@@ -141,26 +147,21 @@ class PlacementActor implements Actor<PlacementActorMessage> {
 
   #serve(placement: Placement): void {
     this.#phase = { name: "serving", placement };
-    this.#failuresInRow = 0;
   }
 
   /** Re-arms itself, whatever becomes of the message: a full mailbox must not end the passing of time. */
   #tickIn(delayMs: number): void {
-    this.#context.clock.after(delayMs, () => {
-      if (this.#stopped) return;
+    this.#tickTimer?.cancel();
+    this.#tickTimer = this.#context.clock.after(delayMs, () => {
       this.#tickIn(TICK_MS_MAX);
-      this.#context.tellSelf({ type: "tick" });
+      this.#context.tellSelf({ type: "tick" }, "urgent");
     });
   }
 
-  /** A lease that ends between two ticks is ended at its instant. */
   #tickAtNextDue(placement: Placement): void {
-    const dueMs = placement.nextDueMs();
-    const inMs = dueMs === null ? TICK_MS_MAX : dueMs - this.#context.clock.monotonicMs();
-    if (inMs <= 0 || inMs >= TICK_MS_MAX) return;
-    this.#context.clock.after(inMs, () => {
-      if (!this.#stopped) this.#context.tellSelf({ type: "tick" });
-    });
+    const dueMs = placement.nextDueMs() ?? Number.POSITIVE_INFINITY;
+    const inMs = dueMs - this.#context.clock.monotonicMs();
+    this.#tickIn(Math.min(Math.max(inMs, TICK_MS_MIN), TICK_MS_MAX));
   }
 
   #now(): Instant {
@@ -177,5 +178,8 @@ const UNKNOWN: Reply<never> = {
 };
 
 function unchanged(waitsFor: string): Reply<never> {
-  return { ok: false, refusal: refuse("unavailable", `the scheduler is starting: ${waitsFor}`, { retry: "unchanged" }) };
+  return {
+    ok: false,
+    refusal: refuse("unavailable", `the scheduler is starting: ${waitsFor}`, { retry: "unchanged" }),
+  };
 }

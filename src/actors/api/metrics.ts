@@ -1,0 +1,136 @@
+/** The scheduler's `/metrics`: counters that follow what actors tell, and gauges that are read when somebody looks. */
+import type { EventEmitter } from "eventemitter3";
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import type { DirectoryEvents } from "../directory/actor.ts";
+import type { KernelEvents } from "../kernel/cell.ts";
+import type { ActorSystem } from "../kernel/system.ts";
+import type { PlacementEvents } from "../placement/actor.ts";
+import type { PlacementClient } from "../placement/client.ts";
+import { addFleetMetrics } from "./fleet-metrics.ts";
+import { addReservationMetrics } from "./reservation-metrics.ts";
+
+export interface MetricsSources {
+  /** The configured one; labels of schedule metrics. */
+  readonly strategy: string;
+  readonly placement: PlacementClient;
+  readonly placementEvents: EventEmitter<PlacementEvents>;
+  readonly directoryEvents: EventEmitter<DirectoryEvents>;
+  readonly system: Pick<ActorSystem, "status"> & { readonly events: EventEmitter<KernelEvents> };
+}
+
+export interface Metrics {
+  readonly contentType: string;
+  /** `byNode`: reservations by node, however many nodes there are. */
+  text(request: { readonly byNode: boolean }): Promise<string>;
+}
+
+// Decisions take microseconds, commits milliseconds, an overloaded mailbox seconds.
+const DURATION_BUCKETS_S = [
+  0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10,
+];
+
+/** The closed list of `placement.md`, 2; `limit` comes with the name of the limit. */
+const REJECTION_REASONS = [
+  "insufficient cpu",
+  "insufficient cpu in flight",
+  "insufficient memory",
+  "insufficient memory in flight",
+  "cordoned",
+  "unhealthy",
+  "lingering",
+  "awaited",
+  "excluded",
+  "no endpoint",
+  "ledger",
+  "too many reservations",
+];
+
+export function createMetrics(sources: MetricsSources): Metrics {
+  const registry = new Registry();
+  addScheduleMetrics(registry, sources);
+  addReservationMetrics(registry, sources, DURATION_BUCKETS_S);
+  addActorMetrics(registry, sources);
+  const collectFleet = addFleetMetrics(registry, sources.placement);
+  const duplicates = new Counter({
+    name: "evenkeel_duplicate_sandboxes_total",
+    help: "Sandboxes that two nodes were found to list at a time.",
+    registers: [registry],
+  });
+  sources.directoryEvents.on("duplicate", () => duplicates.inc());
+  return {
+    contentType: registry.contentType,
+    async text({ byNode }) {
+      await collectFleet(byNode);
+      return registry.metrics();
+    },
+  };
+}
+
+function addScheduleMetrics(registry: Registry, { strategy, placement }: MetricsSources): void {
+  const registers = [registry];
+  const duration = new Histogram({
+    name: "evenkeel_schedule_duration_seconds",
+    help: "Time of a schedule in mailbox, decision and commit; status is ok or the code of the refusal.",
+    labelNames: ["strategy", "status"],
+    buckets: DURATION_BUCKETS_S,
+    registers,
+  });
+  const assignments = new Counter({
+    name: "evenkeel_schedule_assignments_total",
+    help: "Schedules that were answered with a node.",
+    labelNames: ["strategy"],
+    registers,
+  });
+  const rejections = new Counter({
+    name: "evenkeel_capacity_rejections_total",
+    help: "Schedules refused with no_nodes, once for each reason that dropped a node.",
+    labelNames: ["reason"],
+    registers,
+  });
+  assignments.inc({ strategy }, 0);
+  for (const reason of REJECTION_REASONS) rejections.inc({ reason }, 0);
+  const observeOk = duration.labels({ strategy, status: "ok" });
+  const countAssignment = assignments.labels({ strategy });
+  placement.events.on("answered", ({ type, refusal, durationMs }) => {
+    if (type !== "schedule") return;
+    if (refusal === null) {
+      observeOk.observe(durationMs / 1000);
+      countAssignment.inc();
+      return;
+    }
+    duration.observe({ strategy, status: refusal.code }, durationMs / 1000);
+    if (refusal.code !== "no_nodes") return;
+    for (const reason of Object.keys((refusal.details.reasons ?? {}) as object)) rejections.inc({ reason });
+  });
+}
+
+function addActorMetrics(registry: Registry, { system }: MetricsSources): void {
+  const registers = [registry];
+  new Gauge({
+    name: "evenkeel_mailbox_depth",
+    help: "Messages that wait in an actor's mailbox or are being handled.",
+    labelNames: ["actor"],
+    registers,
+    collect() {
+      for (const { actor, depth } of system.status()) this.set({ actor }, depth);
+    },
+  });
+  const rejected = new Counter({
+    name: "evenkeel_mailbox_rejected_total",
+    help: "Messages refused because a mailbox was full.",
+    labelNames: ["actor"],
+    registers,
+  });
+  const failures = new Counter({
+    name: "evenkeel_actor_failures_total",
+    help: "Messages whose handling failed, and actors that died.",
+    labelNames: ["actor"],
+    registers,
+  });
+  for (const { actor } of system.status()) {
+    rejected.inc({ actor }, 0);
+    failures.inc({ actor }, 0);
+  }
+  system.events.on("refused", ({ actor }) => rejected.inc({ actor }));
+  system.events.on("failed", ({ actor }) => failures.inc({ actor }));
+}

@@ -1,0 +1,47 @@
+/** How refusals and Fastify's own errors become the one error body. */
+import type { FastifyError, FastifyReply } from "fastify";
+import { httpStatusOf, type Refusal, refuse } from "../../messages/errors.ts";
+import { problemOf } from "../../messages/http/problem.ts";
+import { RefusalError } from "./validation.ts";
+
+/** A full mailbox is worked off within a second, or the process has other troubles. */
+const RETRY_AFTER_S = 1;
+
+export function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply {
+  if (refusal.code === "overloaded") reply.header("retry-after", String(RETRY_AFTER_S));
+  return reply
+    .code(httpStatusOf(refusal))
+    .type("application/json; charset=utf-8")
+    .send(JSON.stringify(problemOf(refusal)));
+}
+
+/** What went wrong before or in a handler; null: nothing that the caller could have done about it. */
+export function refusalOfError(error: unknown, bodyBytesMax: number): Refusal | null {
+  if (error instanceof RefusalError) return error.refusal;
+  switch ((error as Partial<FastifyError>).code) {
+    case "FST_ERR_CTP_BODY_TOO_LARGE":
+      return refuse("payload_too_large", `the body is longer than ${bodyBytesMax} bytes`, { bytes_max: bodyBytesMax });
+    case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
+      return refuse("invalid_argument", "content-type must be application/json", { field: "content-type" });
+    case "FST_ERR_CTP_INVALID_CONTENT_LENGTH":
+      return refuse("invalid_argument", "content-length does not match the body", { field: "content-length" });
+    case "FST_ERR_BAD_URL":
+      return refuse("invalid_argument", "the path is not valid percent-encoded UTF-8", { field: "path" });
+    default:
+      return null;
+  }
+}
+
+export const NO_SUCH_PATH: Refusal = refuse("not_found", "no such path; /v1/openapi.json lists them all", {
+  field: "path",
+});
+
+/** The 405 of a known path; its code is that of a wrong argument, since the table of codes has none of its own. */
+export function wrongMethod(reply: FastifyReply, method: string, allowed: string): FastifyReply {
+  const refusal = refuse("invalid_argument", `${method} is not allowed here; use ${allowed}`, { field: "method" });
+  return reply
+    .code(405)
+    .header("allow", allowed)
+    .type("application/json; charset=utf-8")
+    .send(JSON.stringify(problemOf(refusal)));
+}

@@ -1,0 +1,73 @@
+import type { EventEmitter } from "eventemitter3";
+import type { Actor, ActorContext, Answer, LocalActor } from "../kernel/actor.ts";
+import type { RouteChange } from "../placement/events.ts";
+import { Assignments, type AssignmentsConfig, type AssignmentsOutcome } from "./assignments.ts";
+import type { DirectoryMessage, LookupAnswer } from "./client.ts";
+
+/** Notifications for logs and metrics. */
+export interface DirectoryEvents {
+  /** A sandbox that two nodes list at a time. */
+  duplicate: (found: { readonly sandboxId: string }) => void;
+}
+
+export interface DirectoryOptions {
+  readonly config: AssignmentsConfig;
+  readonly events: EventEmitter<DirectoryEvents>;
+}
+
+/** Look-ups judge by themselves what is over; this only bounds how much of it is kept. */
+const SWEEP_MS = 1_000;
+
+/** Owns what no placement decision reads: which node a sandbox is on. It hears of it from the placement actor. */
+export function directoryActor({ config, events }: DirectoryOptions): LocalActor<DirectoryMessage> {
+  return {
+    create({ clock, log }: ActorContext): Actor<DirectoryMessage> {
+      const assignments = new Assignments(config);
+      const note = ({ duplicates }: AssignmentsOutcome): void => {
+        for (const sandboxId of duplicates) {
+          log.warn({ sandboxId }, `two nodes list sandbox ${sandboxId}: it is charged on both`);
+          events.emit("duplicate", { sandboxId });
+        }
+      };
+      const sweep = (): void => {
+        note(assignments.onTick(clock.monotonicMs()));
+        timer = clock.after(SWEEP_MS, sweep);
+      };
+      let timer = clock.after(SWEEP_MS, sweep);
+
+      const onLookup = (sandboxId: string): LookupAnswer => ({
+        nodeId: assignments.lookup(sandboxId, clock.monotonicMs()),
+      });
+      return {
+        receive(message: DirectoryMessage, answer: Answer) {
+          switch (message.type) {
+            case "routes":
+              for (const change of message.changes) note(follow(assignments, change, clock.monotonicMs()));
+              return;
+            case "lookup":
+              answer(onLookup(message.sandboxId));
+              return;
+            default:
+              message satisfies never;
+          }
+        },
+        stopped: () => timer.cancel(),
+      };
+    },
+  };
+}
+
+function follow(assignments: Assignments, change: RouteChange, nowMs: number): AssignmentsOutcome {
+  switch (change.type) {
+    case "assigned":
+      return assignments.onAssigned(change, nowMs);
+    case "roster":
+      return assignments.onRoster(change.nodeId, change.sandboxIds, nowMs);
+    case "deleted":
+      return assignments.onDeleted(change.sandboxId);
+    case "node_gone":
+      return assignments.onNodeGone(change.nodeId, nowMs);
+    default:
+      return change satisfies never;
+  }
+}

@@ -1,0 +1,67 @@
+/** Numbers, names and times as they stand on the wire. */
+import { z } from "zod";
+
+/** Completes "`field` …": what the value has to be, which is also the mend. */
+function due(what: string): (issue: { readonly input: unknown }) => string {
+  return (issue) => (issue.input === undefined ? `is missing; it must be ${what}` : `must be ${what}`);
+}
+
+/** An integer within two bounds; never a fraction, a string, true or null. */
+export function integerBetween(least: number, most: number) {
+  const error = due(`an integer from ${least} to ${most}`);
+  return z.int({ error }).min(least, { error }).max(most, { error });
+}
+
+/** A number within two bounds; never a string, true or null. */
+export function numberBetween(least: number, most: number) {
+  const error = due(`a number from ${least} to ${most}`);
+  return z.number({ error }).min(least, { error }).max(most, { error });
+}
+
+export const uint32 = integerBetween(0, 2 ** 32 - 1);
+
+/** A uint64 of the wire. JSON numbers are exact up to 2^53 − 1; what lies beyond cannot be an amount of anything here. */
+export const uint64 = integerBetween(0, Number.MAX_SAFE_INTEGER);
+
+const IDENTIFIER = "1 to 256 printable ASCII characters without blanks";
+
+/** The name of a node, sandbox, instance or request. */
+export const identifier = z
+  .string({ error: due(IDENTIFIER) })
+  .regex(/^[\x21-\x7e]{1,256}$/, { error: due(IDENTIFIER) });
+
+/** Any text of bounded length. */
+export function textUpTo(most: number) {
+  const error = due(`a text of at most ${most} characters`);
+  return z.string({ error }).max(most, { error });
+}
+
+export const flag = z.boolean({ error: due("true or false") });
+
+export function wordFrom<const Words extends readonly [string, ...string[]]>(words: Words) {
+  return z.enum(words, { error: due(`one of ${words.join(", ")}`) });
+}
+
+/** RFC 3339 in UTC with milliseconds. */
+export const time = z
+  .string()
+  .regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/)
+  .meta({ format: "date-time", description: "RFC 3339, UTC, with milliseconds." });
+
+/** `unixMs` as it stands on the wire. */
+export function formatTime(unixMs: number): string {
+  return new Date(unixMs).toISOString();
+}
+
+/** CPU in cores; millicores are its least unit. */
+export const cores = z.number().min(0).meta({ description: "CPU in cores." });
+export const bytes = z.int().min(0).meta({ description: "Bytes." });
+
+/** What a field's own schema says nothing about: another type than it takes. */
+export function describeIssue(issue: z.core.$ZodRawIssue): string {
+  if (issue.code === "invalid_type") {
+    const what = /^[aeiou]/.test(issue.expected) ? `an ${issue.expected}` : `a ${issue.expected}`;
+    return issue.input === undefined ? `is missing; it must be ${what}` : `must be ${what}`;
+  }
+  return "is not valid";
+}
