@@ -45,7 +45,10 @@ export async function run(argv: readonly string[]): Promise<number> {
 
 /** Commander's own complaints in the form of ours: one line, with what to do. */
 function oneLine(text: string): string {
-  const complaint = text.trim().replace(/^error: /, "").replaceAll(/\s*\n\s*/g, " ");
+  const complaint = text
+    .trim()
+    .replace(/^error: /, "")
+    .replaceAll(/\s*\n\s*/g, " ");
   return `evenkeel: ${complaint}${complaint.endsWith("?)") ? "" : "; see --help"}\n`;
 }
 

@@ -1,7 +1,7 @@
 import { request } from "node:http";
 import { z } from "zod";
 import { METRICS } from "../messages/sampling.ts";
-import { systemClock } from "../ports/clock.ts";
+import { pause } from "../ports/clock.ts";
 import { formatBytes, formatRatio } from "./figures.ts";
 
 /** A daemon answers from memory; one that takes longer is stopped or gone. */
@@ -115,15 +115,4 @@ function explain({ code, message }: NodeJS.ErrnoException): string {
     default:
       return message;
   }
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    // A pending timer does not keep the process alive, and between two looks nothing else does.
-    const alive = setInterval(() => undefined, 2 ** 30);
-    systemClock.after(ms, () => {
-      clearInterval(alive);
-      resolve();
-    });
-  });
 }
