@@ -1,0 +1,118 @@
+/**
+ * `PlacementClient` asks a scheduler for nodes and tells it what became of its reservations. Requests and answers have
+ * the shapes of the HTTP API. Every call may be repeated safely, and is, while the scheduler is away or overloaded.
+ */
+import type { z } from "zod";
+import { reservationAnswerSchema, type WireReservation } from "../messages/http/reservation.ts";
+import type { nodeAddressSchema, scheduleBody } from "../messages/http/schedule.ts";
+import { scheduleAnswerSchema } from "../messages/http/schedule.ts";
+import { type Clock, systemClock } from "../ports/clock.ts";
+import { type Random, systemRandom } from "../ports/random.ts";
+import { type Create, type Placed, type PlaceOptions, type PlaceRequest, place } from "./place.ts";
+import { repeat } from "./repeat.ts";
+import { callApi, parseAnswer } from "./transport.ts";
+
+export type NodeAddress = z.output<typeof nodeAddressSchema>;
+export type Reservation = WireReservation;
+export type ScheduleRequest = z.input<typeof scheduleBody>;
+export type ScheduleAnswer = z.output<typeof scheduleAnswerSchema>;
+
+export interface PlacementClientOptions {
+  /** Base URL of the scheduler, such as `http://127.0.0.1:7070`. */
+  readonly url: string;
+  /** How long one call may take with all its repeats, in milliseconds. Default 15 s: longer than a scheduler's start. */
+  readonly withinMs?: number;
+  /** How long a single try may take, in milliseconds. Default 5 s. */
+  readonly tryWithinMs?: number;
+  readonly clock?: Clock;
+  readonly random?: Random;
+}
+
+export interface CallOptions {
+  /** In place of the client's own. */
+  readonly withinMs?: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface ConfirmOptions extends CallOptions {
+  /** Charges past the node's capacity where a late confirm no longer fits, because the sandbox exists. */
+  readonly force?: boolean;
+}
+
+/** 128 random bits, as many as a token has. */
+const REQUEST_ID_BYTES = 16;
+
+export class PlacementClient {
+  readonly #url: string;
+  readonly #withinMs: number;
+  readonly #tryWithinMs: number;
+  readonly #clock: Clock;
+  readonly #random: Random;
+
+  constructor(options: PlacementClientOptions) {
+    this.#url = options.url.replace(/\/+$/, "");
+    this.#withinMs = options.withinMs ?? 15_000;
+    this.#tryWithinMs = options.tryWithinMs ?? 5_000;
+    this.#clock = options.clock ?? systemClock;
+    this.#random = options.random ?? systemRandom;
+  }
+
+  /**
+   * Picks a node and, when the request has a hint, reserves on it. Without a `request_id` one is made, so that a repeat
+   * after a lost answer returns the same reservation. Throws `PlacementError`, `no_nodes` among others.
+   */
+  async schedule(request: ScheduleRequest, options: CallOptions = {}): Promise<ScheduleAnswer> {
+    const requestId = `rq_${Buffer.from(this.#random.bytes(REQUEST_ID_BYTES)).toString("base64url")}`;
+    const answer = await this.#post("/v1/schedule", { request_id: requestId, ...request }, options);
+    return parseAnswer(scheduleAnswerSchema, answer, this.#url);
+  }
+
+  /** The sandbox exists. `expired`: the lease is over and it no longer fits; destroy it, or confirm with `force`. */
+  confirm(token: string, sandboxId: string, { force, ...options }: ConfirmOptions = {}): Promise<Reservation> {
+    const body = { sandbox_id: sandboxId, ...(force === undefined ? {} : { force }) };
+    return this.#move(token, "confirm", body, options);
+  }
+
+  /** No sandbox came of it. The reasons `refused` and `failed` count towards the node's demotion. */
+  cancel(token: string, reason?: string, options: CallOptions = {}): Promise<Reservation> {
+    return this.#move(token, "cancel", reason === undefined ? {} : { reason }, options);
+  }
+
+  /** Begins the lease anew; also takes back `uncertain`. */
+  renew(token: string, options: CallOptions = {}): Promise<Reservation> {
+    return this.#move(token, "renew", {}, options);
+  }
+
+  /** Nobody can say whether a sandbox came of it: it stays charged for a short while. */
+  uncertain(token: string, reason?: string, options: CallOptions = {}): Promise<Reservation> {
+    return this.#move(token, "uncertain", reason === undefined ? {} : { reason }, options);
+  }
+
+  /**
+   * Schedules, runs `create` on the node, and closes the reservation according to what became of it:
+   *
+   * | `create` | reservation | `place` |
+   * |---|---|---|
+   * | returns a sandbox id | confirmed | resolves |
+   * | throws `CreateRefused` | cancelled | tries another node |
+   * | throws `CreateFailed` | cancelled | throws `failed` |
+   * | throws anything else, or has not ended 1 s after its signal was aborted | uncertain | throws `uncertain` |
+   *
+   * While `create` runs, the lease is renewed at half its time. Throws `PlaceError`; its `sandboxId` is set exactly when
+   * a sandbox is known to exist.
+   */
+  place(request: PlaceRequest, create: Create, options: PlaceOptions = {}): Promise<Placed> {
+    return place({ client: this, clock: this.#clock, request, create, options });
+  }
+
+  async #move(token: string, verb: string, body: object, options: CallOptions): Promise<Reservation> {
+    const answer = await this.#post(`/v1/reservations/${encodeURIComponent(token)}/${verb}`, body, options);
+    return parseAnswer(reservationAnswerSchema, answer, this.#url).reservation;
+  }
+
+  #post(path: string, body: object, { withinMs = this.#withinMs, signal }: CallOptions): Promise<unknown> {
+    const transport = { url: this.#url, clock: this.#clock };
+    const call = { method: "POST", path, body, withinMs: this.#tryWithinMs, signal } as const;
+    return repeat(() => callApi(transport, call), { clock: this.#clock, random: this.#random, withinMs, signal });
+  }
+}
