@@ -3,6 +3,7 @@ import { Command, CommanderError } from "commander";
 import { daemonCommand } from "./daemon-command.ts";
 import { UsageError } from "./options.ts";
 import { resourceCommand } from "./resource-command.ts";
+import { schedulerCommand } from "./scheduler-command.ts";
 import { simulateCommand } from "./simulate-command.ts";
 
 /** A command hands its exit code here, since commander's actions return nothing. */
@@ -24,7 +25,12 @@ export async function run(argv: readonly string[]): Promise<number> {
     .helpCommand(false)
     .configureOutput({ outputError: (text, write) => write(oneLine(text)) })
     .exitOverride();
-  for (const command of [daemonCommand(finish), resourceCommand(finish), simulateCommand(finish)]) {
+  for (const command of [
+    daemonCommand(finish),
+    resourceCommand(finish),
+    simulateCommand(finish),
+    schedulerCommand(finish),
+  ]) {
     // Settings of the parent, so that every command refuses in the same way.
     program.addCommand(command.copyInheritedSettings(program));
   }

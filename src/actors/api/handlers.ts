@@ -21,7 +21,7 @@ const LOOKUP_DEADLINE_MS = 10_000;
 export function createHandlers({ placement, directory }: ApiActors): Handlers {
   return {
     async schedule({ body }) {
-      const reply = await placement.ask<"schedule">(scheduleMessage(body, ANYBODY));
+      const reply = await placement.ask(scheduleMessage(body, ANYBODY));
       if (!reply.ok) return reply;
       const { reservation } = reply.answer;
       const answer = scheduleAnswerOf(reply.answer);
@@ -31,23 +31,23 @@ export function createHandlers({ placement, directory }: ApiActors): Handlers {
 
     async confirm({ params, body }) {
       const { sandbox_id: sandboxId, force = false } = body;
-      return moved(await placement.ask<"confirm">({ type: "confirm", handle: params.token, sandboxId, force }));
+      return moved(await placement.ask({ type: "confirm", handle: params.token, sandboxId, force }));
     },
     async cancel({ params, body }) {
       const { reason = null } = body;
-      return moved(await placement.ask<"cancel">({ type: "cancel", handle: params.token, reason }));
+      return moved(await placement.ask({ type: "cancel", handle: params.token, reason }));
     },
     async renew({ params }) {
-      return moved(await placement.ask<"renew">({ type: "renew", handle: params.token }));
+      return moved(await placement.ask({ type: "renew", handle: params.token }));
     },
     async uncertain({ params }) {
-      return moved(await placement.ask<"uncertain">({ type: "uncertain", handle: params.token }));
+      return moved(await placement.ask({ type: "uncertain", handle: params.token }));
     },
     async getReservation({ params }) {
-      return moved(await placement.ask<"get_reservation">({ type: "get_reservation", handle: params.token }));
+      return moved(await placement.ask({ type: "get_reservation", handle: params.token }));
     },
     async listReservations({ query }) {
-      const reply = await placement.ask<"list_reservations">({
+      const reply = await placement.ask({
         type: "list_reservations",
         nodeId: query.node_id ?? null,
         state: query.state ?? null,
@@ -63,34 +63,34 @@ export function createHandlers({ placement, directory }: ApiActors): Handlers {
       if (!found.ok) return { ok: false, refusal: refusalOf(found.error) };
       const { nodeId } = found.value;
       if (nodeId === null) return NO_ASSIGNMENT;
-      const reply = await placement.ask<"get_node">({ type: "get_node", nodeId });
+      const reply = await placement.ask({ type: "get_node", nodeId });
       if (!reply.ok && reply.refusal.code === "not_found") return NO_ASSIGNMENT;
       return mapReply(reply, ({ node }) => ({ node: { node_id: node.nodeId, endpoint: node.endpoint } }));
     },
     async deleteSandbox({ params }) {
-      const reply = await placement.ask<"release_sandbox">({ type: "release_sandbox", sandboxId: params.sandbox_id });
+      const reply = await placement.ask({ type: "release_sandbox", sandboxId: params.sandbox_id });
       return mapReply(reply, () => null);
     },
 
     async heartbeat({ params, body }) {
-      return placement.ask<"heartbeat">(heartbeatMessage(params.node_id, body));
+      return placement.ask(heartbeatMessage(params.node_id, body));
     },
     async events({ params, body }) {
-      return placement.ask<"sandbox_events">(eventsMessage(params.node_id, body));
+      return placement.ask(eventsMessage(params.node_id, body));
     },
     async cordon({ params, body }) {
       const { reason = null } = body;
-      return shown(await placement.ask<"cordon">({ type: "cordon", nodeId: params.node_id, reason }));
+      return shown(await placement.ask({ type: "cordon", nodeId: params.node_id, reason }));
     },
     async uncordon({ params }) {
-      return shown(await placement.ask<"uncordon">({ type: "uncordon", nodeId: params.node_id }));
+      return shown(await placement.ask({ type: "uncordon", nodeId: params.node_id }));
     },
     async clearCondition({ params }) {
       const { node_id: nodeId, type: condition } = params;
-      return shown(await placement.ask<"clear_condition">({ type: "clear_condition", nodeId, condition }));
+      return shown(await placement.ask({ type: "clear_condition", nodeId, condition }));
     },
     async unregister({ params, query }) {
-      const reply = await placement.ask<"unregister">({
+      const reply = await placement.ask({
         type: "unregister",
         nodeId: params.node_id,
         serviceInstanceId: query.service_instance_id,
@@ -98,11 +98,11 @@ export function createHandlers({ placement, directory }: ApiActors): Handlers {
       return mapReply(reply, () => null);
     },
     async listNodes() {
-      const reply = await placement.ask<"list_nodes">({ type: "list_nodes" });
+      const reply = await placement.ask({ type: "list_nodes" });
       return mapReply(reply, ({ nodes }) => ({ nodes: nodes.map(nodeOf) }));
     },
     async getNode({ params }) {
-      return shown(await placement.ask<"get_node">({ type: "get_node", nodeId: params.node_id }));
+      return shown(await placement.ask({ type: "get_node", nodeId: params.node_id }));
     },
 
     async healthz() {

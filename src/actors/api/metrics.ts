@@ -91,20 +91,21 @@ function addScheduleMetrics(registry: Registry, { strategy, placement }: Metrics
   for (const reason of REJECTION_REASONS) rejections.inc({ reason }, 0);
   const observeOk = duration.labels({ strategy, status: "ok" });
   const countAssignment = assignments.labels({ strategy });
-  placement.events.on("answered", ({ type, refusal, durationMs }) => {
-    if (type !== "schedule") return;
-    if (refusal === null) {
+  placement.events.on("answered", ({ message, reply, durationMs }) => {
+    if (message.type !== "schedule") return;
+    if (reply.ok) {
       observeOk.observe(durationMs / 1000);
       countAssignment.inc();
       return;
     }
+    const { refusal } = reply;
     duration.observe({ strategy, status: refusal.code }, durationMs / 1000);
     if (refusal.code !== "no_nodes") return;
     for (const reason of Object.keys((refusal.details.reasons ?? {}) as object)) rejections.inc({ reason });
   });
 }
 
-function addActorMetrics(registry: Registry, { system }: MetricsSources): void {
+function addActorMetrics(registry: Registry, { system, placementEvents }: MetricsSources): void {
   const registers = [registry];
   new Gauge({
     name: "evenkeel_mailbox_depth",
@@ -133,4 +134,8 @@ function addActorMetrics(registry: Registry, { system }: MetricsSources): void {
   }
   system.events.on("refused", ({ actor }) => rejected.inc({ actor }));
   system.events.on("failed", ({ actor }) => failures.inc({ actor }));
+  // The placement core answers for what its handlers throw, so the kernel never sees it.
+  placementEvents.on("committed", ({ notices }) => {
+    for (const { type } of notices) if (type === "handler_failed") failures.inc({ actor: "placement" });
+  });
 }

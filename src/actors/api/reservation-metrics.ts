@@ -1,11 +1,8 @@
 /** Counters of what became of reservations. */
 import { Counter, Histogram, type Registry } from "prom-client";
-import type { PlacementMessage } from "../../messages/placement.ts";
-import type { PlacementClientEvents } from "../placement/client.ts";
+import type { PlacementMessage, Reply } from "../../messages/placement.ts";
 import type { Change, Notice, PlacementEvent } from "../placement/events.ts";
 import type { MetricsSources } from "./metrics.ts";
-
-type Answered = Parameters<PlacementClientEvents["answered"]>[0];
 
 /** The transition that a question asks for. */
 const ASKED: Readonly<Partial<Record<PlacementMessage["type"], string>>> = {
@@ -50,11 +47,11 @@ export function addReservationMetrics(registry: Registry, sources: MetricsSource
     registers,
   });
   for (const transition of new Set(Object.values(HAPPENED))) transitions.inc({ transition, result: "ok" }, 0);
-  sources.placement.events.on("answered", (end) => {
-    const transition = ASKED[end.type];
-    if (transition === undefined) return;
-    durations.observe({ transition }, end.durationMs / 1000);
-    const result = resultOf(end);
+  sources.placement.events.on("answered", ({ message, reply, durationMs }) => {
+    const transition = ASKED[message.type];
+    if (transition === undefined || (message.type === "schedule" && message.hint === "none")) return;
+    durations.observe({ transition }, durationMs / 1000);
+    const result = resultOf(reply);
     if (result !== null) transitions.inc({ transition, result });
   });
 
@@ -70,10 +67,11 @@ export function addReservationMetrics(registry: Registry, sources: MetricsSource
 }
 
 /** Null: it happened, which its event counts; or it never reached the reservation. */
-function resultOf({ repeated, refusal }: Answered): "replay" | "conflict" | "not_found" | null {
-  if (refusal === null) return repeated ? "replay" : null;
-  if (refusal.code === "not_found") return "not_found";
-  return refusal.code === "conflict" || refusal.code === "expired" ? "conflict" : null;
+function resultOf(reply: Reply<object>): "replay" | "conflict" | "not_found" | null {
+  if (reply.ok) return "repeated" in reply.answer && reply.answer.repeated === true ? "replay" : null;
+  const { code } = reply.refusal;
+  if (code === "not_found") return "not_found";
+  return code === "conflict" || code === "expired" ? "conflict" : null;
 }
 
 function countEvents(registry: Registry): { event(event: PlacementEvent): void; notice(notice: Notice): void } {

@@ -30,19 +30,16 @@ export type PlacementReference = Reference<PlacementActorMessage, PlacementRepli
 export interface PlacementClientEvents {
   /** A question ended, after `durationMs` in mailbox, handler and commit. */
   answered: (end: {
-    readonly type: PlacementMessage["type"];
-    readonly repeated: boolean;
-    readonly refusal: Refusal | null;
+    readonly message: PlacementMessage;
+    readonly reply: ReplyTo<PlacementMessage["type"]>;
     readonly durationMs: number;
   }) => void;
 }
 
 export interface PlacementClient {
   readonly events: EventEmitter<PlacementClientEvents>;
-  /** Never rejects; whatever keeps the actor from answering is a refusal too. */
-  ask<Type extends PlacementMessage["type"]>(
-    message: Extract<PlacementMessage, { readonly type: Type }>,
-  ): Promise<ReplyTo<Type>>;
+  /** Never rejects; whatever keeps the actor from answering is a refusal too. `lane` is that of `laneOf` when absent. */
+  ask<M extends PlacementMessage>(message: M, lane?: Lane): Promise<ReplyTo<M["type"]>>;
   /** The answer that carried this reservation did not reach its caller. */
   deliveryFailed(reservationId: string): void;
   readiness(): Promise<ReadinessAnswer>;
@@ -73,22 +70,12 @@ export function createPlacementClient(reference: PlacementReference, clock: Cloc
   const events = new EventEmitter<PlacementClientEvents>();
   return {
     events,
-    async ask(message) {
-      const { type } = message;
+    async ask<M extends PlacementMessage>(message: M, lane = laneOf(message.type)) {
       const startedMs = clock.monotonicMs();
-      const outcome = await reference.ask<typeof type>(message as never, {
-        deadlineMs: ANSWER_DEADLINE_MS,
-        lane: laneOf(type),
-      });
-      const reply = (outcome.ok ? outcome.value : { ok: false, refusal: refusalOf(outcome.error) }) as ReplyTo<
-        typeof type
-      >;
-      events.emit("answered", {
-        type,
-        repeated: reply.ok && "repeated" in reply.answer && reply.answer.repeated,
-        refusal: reply.ok ? null : reply.refusal,
-        durationMs: clock.monotonicMs() - startedMs,
-      });
+      const outcome = await reference.ask<M["type"]>(message as never, { deadlineMs: ANSWER_DEADLINE_MS, lane });
+      const refused = { ok: false, refusal: outcome.ok ? null : refusalOf(outcome.error) };
+      const reply = (outcome.ok ? outcome.value : refused) as ReplyTo<M["type"]>;
+      events.emit("answered", { message, reply, durationMs: clock.monotonicMs() - startedMs });
       return reply;
     },
     deliveryFailed(reservationId) {

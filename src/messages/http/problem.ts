@@ -9,12 +9,10 @@ export const problemSchema = z
     error: z.object({
       code: z.enum(ERROR_CODES),
       message: z.string().meta({ description: "A sentence for a person." }),
-      details: z
-        .record(z.string(), z.unknown())
-        .meta({
-          description:
-            "`field` of invalid_argument, `state` of conflict, `reasons` and `nodes` of no_nodes, `retry` of unavailable.",
-        }),
+      details: z.record(z.string(), z.unknown()).meta({
+        description:
+          "`field` of invalid_argument, `state` of conflict, `reasons` and `nodes` of no_nodes, `retry` of unavailable.",
+      }),
     }),
   })
   .meta({ id: "Problem", description: "Every error has this form." });

@@ -1,0 +1,112 @@
+import { EventEmitter } from "eventemitter3";
+import { createHandlers } from "../actors/api/handlers.ts";
+import { createHttpServer, type HttpServer } from "../actors/api/http-server.ts";
+import { createMetrics } from "../actors/api/metrics.ts";
+import { type DirectoryEvents, directoryActor } from "../actors/directory/actor.ts";
+import type { DirectoryMessage, DirectoryReplies } from "../actors/directory/client.ts";
+import type { Log } from "../actors/kernel/actor.ts";
+import type { ActorSystem } from "../actors/kernel/system.ts";
+import { type PlacementEvents, placementActor } from "../actors/placement/actor.ts";
+import { logChanges } from "../actors/placement/change-log.ts";
+import {
+  createPlacementClient,
+  type PlacementActorMessage,
+  type PlacementClient,
+  type PlacementReplies,
+} from "../actors/placement/client.ts";
+import { type EventLog, memoryLog } from "../actors/placement/event-log.ts";
+import { type Clock, systemClock } from "../ports/clock.ts";
+import { systemRoots } from "../ports/kernel-roots.ts";
+import { createActorSystem } from "./actor-system.ts";
+import { leave, untilStopped } from "./leaving.ts";
+import { createLogger } from "./logging.ts";
+import { packageVersion } from "./package-version.ts";
+import { describePortHolder } from "./port-holder.ts";
+import {
+  formatAddress,
+  type HostAndPort,
+  isLoopback,
+  placementConfigOf,
+  type SchedulerSettings,
+} from "./scheduler-settings.ts";
+
+/** Together below the 5 s within which a process that was told to stop is gone. */
+const ANSWER_GRACE_MS = 2_500;
+const STOP_DEADLINE_MS = 1_500;
+
+/** Runs the scheduler until it is told to stop. Returns the exit code. */
+export async function runScheduler(settings: SchedulerSettings): Promise<number> {
+  const stopped = untilStopped();
+  const log = await createLogger(settings);
+  const system = createActorSystem(log);
+  const { http } = startScheduler({ system, settings, log, clock: systemClock, eventLog: memoryLog });
+  log.warn("reservations are kept in memory only: a restart forgets what is in flight");
+  if (settings.grpc !== null) {
+    log.warn({ grpc: formatAddress(settings.grpc) }, "the gRPC API is not served yet; --grpc has no effect");
+  }
+  try {
+    const bound = await http.listen(settings.http);
+    const url = `http://${formatAddress(bound)}`;
+    if (!isLoopback(settings.http)) {
+      log.warn({ http: url }, "the HTTP API is open to other machines and asks nobody who they are");
+    }
+    log.info({ http: url, strategy: settings.strategy }, `serving the HTTP API on ${url}`);
+  } catch (thrown) {
+    process.stderr.write(`evenkeel: ${describeListenError(thrown, settings.http)}\n`);
+    return leave({ system, log, code: 1, deadlineMs: STOP_DEADLINE_MS });
+  }
+  const signal = await stopped;
+  log.info({ signal }, `stopping on ${signal}`);
+  await http.close(ANSWER_GRACE_MS);
+  return leave({ system, log, code: 0, deadlineMs: STOP_DEADLINE_MS });
+}
+
+export interface SchedulerWiring {
+  readonly system: ActorSystem;
+  readonly settings: SchedulerSettings;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly eventLog: EventLog;
+}
+
+export interface RunningScheduler {
+  readonly http: HttpServer;
+  readonly placement: PlacementClient;
+}
+
+/** Wires the scheduler's actors into a system: HTTP ⇄ placement → directory. Nothing listens yet. */
+export function startScheduler({ system, settings, log, clock, eventLog }: SchedulerWiring): RunningScheduler {
+  const config = placementConfigOf(settings);
+  const directoryEvents = new EventEmitter<DirectoryEvents>();
+  const directory = system.spawnLocal<DirectoryMessage, DirectoryReplies>(
+    "directory",
+    directoryActor({
+      config: { bindingTtlMs: settings.bindingTtlMs, reportTtlMs: settings.reportTtlMs },
+      events: directoryEvents,
+    }),
+    { onFailure: "resume" },
+  );
+  const placementEvents = new EventEmitter<PlacementEvents>();
+  const reference = system.spawnLocal<PlacementActorMessage, PlacementReplies>(
+    "placement",
+    placementActor({ config, log: eventLog, directory, events: placementEvents }),
+    // Its state cannot be had again from nothing: a message that fails costs that message only.
+    { onFailure: "resume", mailboxCapacity: settings.mailboxCapacity },
+  );
+  logChanges(placementEvents, log);
+  const placement = createPlacementClient(reference, clock);
+  const metrics = createMetrics({ strategy: settings.strategy, placement, placementEvents, directoryEvents, system });
+  const handlers = createHandlers({ placement, directory });
+  const http = createHttpServer({ handlers, metrics, version: packageVersion(), clock, log });
+  return { http, placement };
+}
+
+function describeListenError(thrown: unknown, address: HostAndPort): string {
+  const { code, message } = thrown as NodeJS.ErrnoException;
+  const where = formatAddress(address);
+  if (code === "EADDRINUSE") {
+    const holder = describePortHolder(systemRoots.proc, address.port) ?? "another process";
+    return `${where} is taken by ${holder}; end it, or choose another address with --http`;
+  }
+  return `cannot listen on ${where}: ${message}`;
+}
