@@ -1,16 +1,42 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
+import { cancelCommand, renewCommand } from "./cancel-command.ts";
+import { confirmCommand } from "./confirm-command.ts";
+import { cordonCommand, uncordonCommand } from "./cordon-command.ts";
 import { daemonCommand } from "./daemon-command.ts";
+import { nodesCommand } from "./nodes-command.ts";
 import { UsageError } from "./options.ts";
+import { releaseCommand } from "./release-command.ts";
+import { reservationsCommand } from "./reservations-command.ts";
 import { resourceCommand } from "./resource-command.ts";
+import { scheduleCommand } from "./schedule-command.ts";
 import { schedulerCommand } from "./scheduler-command.ts";
 import { simulateCommand } from "./simulate-command.ts";
+import { unregisterCommand } from "./unregister-command.ts";
 
 /** A command hands its exit code here, since commander's actions return nothing. */
 export type Finish = (code: number) => void;
 
 /** Exit codes: 0 done, 1 it failed, 2 it was called wrongly. */
 const WRONG_CALL = 2;
+
+/** In the order of the help: what runs, what looks and acts, what tests. */
+const COMMANDS = [
+  schedulerCommand,
+  daemonCommand,
+  resourceCommand,
+  nodesCommand,
+  scheduleCommand,
+  reservationsCommand,
+  confirmCommand,
+  cancelCommand,
+  renewCommand,
+  releaseCommand,
+  cordonCommand,
+  uncordonCommand,
+  unregisterCommand,
+  simulateCommand,
+] as const;
 
 /** Parses the arguments (without node and script), runs the program that they name, and returns the exit code. */
 export async function run(argv: readonly string[]): Promise<number> {
@@ -25,12 +51,7 @@ export async function run(argv: readonly string[]): Promise<number> {
     .helpCommand(false)
     .configureOutput({ outputError: (text, write) => write(oneLine(text)) })
     .exitOverride();
-  for (const command of [
-    daemonCommand(finish),
-    resourceCommand(finish),
-    simulateCommand(finish),
-    schedulerCommand(finish),
-  ]) {
+  for (const command of COMMANDS.map((make) => make(finish))) {
     // Settings of the parent, so that every command refuses in the same way.
     program.addCommand(command.copyInheritedSettings(program));
   }

@@ -22,3 +22,14 @@ export function formatCores(millicores: number): string {
 export function formatRatio(ratio: number): string {
   return `${(ratio * 100).toFixed(1)} %`;
 }
+
+/** A time span to the second below a minute, and to two units above: `42 s`, `3 min 5 s`, `2 h 7 min`. Never negative. */
+export function formatSpan(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  if (seconds < 60) return `${seconds} s`;
+  const [large, small, unit, below] =
+    seconds < 3600
+      ? [Math.floor(seconds / 60), seconds % 60, "min", "s"]
+      : [Math.floor(seconds / 3600), Math.floor((seconds % 3600) / 60), "h", "min"];
+  return small === 0 ? `${large} ${unit}` : `${large} ${unit} ${small} ${below}`;
+}

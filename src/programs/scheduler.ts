@@ -2,16 +2,17 @@ import { EventEmitter } from "eventemitter3";
 import { createHandlers } from "../actors/api/handlers.ts";
 import { createHttpServer, type HttpServer } from "../actors/api/http-server.ts";
 import { createMetrics } from "../actors/api/metrics.ts";
-import { type DirectoryEvents, directoryActor } from "../actors/directory/actor.ts";
-import type { DirectoryMessage, DirectoryReplies } from "../actors/directory/client.ts";
+import { directoryActor } from "../actors/directory/actor.ts";
+import type { DirectoryEvents, DirectoryMessage, DirectoryReplies } from "../actors/directory/client.ts";
 import type { Log } from "../actors/kernel/actor.ts";
 import type { ActorSystem } from "../actors/kernel/system.ts";
-import { type PlacementEvents, placementActor } from "../actors/placement/actor.ts";
+import { placementActor } from "../actors/placement/actor.ts";
 import { logChanges } from "../actors/placement/change-log.ts";
 import {
   createPlacementClient,
   type PlacementActorMessage,
   type PlacementClient,
+  type PlacementEvents,
   type PlacementReplies,
 } from "../actors/placement/client.ts";
 import { type EventLog, memoryLog } from "../actors/placement/event-log.ts";

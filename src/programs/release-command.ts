@@ -1,0 +1,17 @@
+import type { Command } from "commander";
+import { apiCommand, apiOptions } from "./api-client-settings.ts";
+import type { Finish } from "./command-line.ts";
+
+export function releaseCommand(finish: Finish): Command {
+  return apiCommand("release", "Say that a sandbox is gone, so that its room is free again.")
+    .argument("<SANDBOX_ID>", "the sandbox")
+    .action(async (sandboxId: string, flags: Record<string, unknown>) => {
+      const { runApiCommand } = await import("./api-client.ts");
+      finish(
+        await runApiCommand(apiOptions(flags), async (call) => {
+          await call("deleteSandbox", { params: { sandbox_id: sandboxId } });
+          return { answer: {}, page: `${sandboxId} is released` };
+        }),
+      );
+    });
+}
