@@ -1,11 +1,10 @@
 /** The scheduler's `/metrics`: counters that follow what actors tell, and gauges that are read when somebody looks. */
 import type { EventEmitter } from "eventemitter3";
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
-import type { DirectoryEvents } from "../directory/actor.ts";
+import type { DirectoryEvents } from "../directory/client.ts";
 import type { KernelEvents } from "../kernel/cell.ts";
 import type { ActorSystem } from "../kernel/system.ts";
-import type { PlacementEvents } from "../placement/actor.ts";
-import type { PlacementClient } from "../placement/client.ts";
+import type { PlacementClient, PlacementEvents } from "../placement/client.ts";
 import { addFleetMetrics } from "./fleet-metrics.ts";
 import { addReservationMetrics } from "./reservation-metrics.ts";
 

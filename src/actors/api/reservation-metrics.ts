@@ -1,7 +1,7 @@
 /** Counters of what became of reservations. */
 import { Counter, Histogram, type Registry } from "prom-client";
 import type { PlacementMessage, Reply } from "../../messages/placement.ts";
-import type { Change, Notice, PlacementEvent } from "../placement/events.ts";
+import type { Change, Notice, PlacementEvent } from "../placement/client.ts";
 import type { MetricsSources } from "./metrics.ts";
 
 /** The transition that a question asks for. */

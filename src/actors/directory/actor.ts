@@ -1,14 +1,8 @@
 import type { EventEmitter } from "eventemitter3";
 import type { Actor, ActorContext, Answer, LocalActor } from "../kernel/actor.ts";
-import type { RouteChange } from "../placement/events.ts";
+import type { RouteChange } from "../placement/client.ts";
 import { Assignments, type AssignmentsConfig, type AssignmentsOutcome } from "./assignments.ts";
-import type { DirectoryMessage, LookupAnswer } from "./client.ts";
-
-/** Notifications for logs and metrics. */
-export interface DirectoryEvents {
-  /** A sandbox that two nodes list at a time. */
-  duplicate: (found: { readonly sandboxId: string }) => void;
-}
+import type { DirectoryEvents, DirectoryMessage, LookupAnswer } from "./client.ts";
 
 export interface DirectoryOptions {
   readonly config: AssignmentsConfig;

@@ -1,6 +1,6 @@
 /** All that others use of the directory actor. */
 import type { Reference } from "../kernel/reference.ts";
-import type { RouteChange } from "../placement/events.ts";
+import type { RouteChange } from "../placement/client.ts";
 
 /** Placement → directory: what was decided about where sandboxes are, in order, once it is committed. */
 export interface Routes {
@@ -23,3 +23,9 @@ export interface LookupAnswer {
 export type DirectoryReplies = { lookup: LookupAnswer };
 
 export type Directory = Pick<Reference<DirectoryMessage, DirectoryReplies>, "tell" | "ask">;
+
+/** Notifications for logs and metrics. */
+export interface DirectoryEvents {
+  /** A sandbox that two nodes list at a time. */
+  duplicate: (found: { readonly sandboxId: string }) => void;
+}

@@ -6,19 +6,12 @@ import type { Directory } from "../directory/client.ts";
 import type { Actor, ActorContext, Answer, LocalActor } from "../kernel/actor.ts";
 import { backoffMs } from "../kernel/backoff.ts";
 import { describeThrown } from "../kernel/outcome.ts";
-import type { PlacementActorMessage, ReadinessAnswer } from "./client.ts";
+import type { PlacementActorMessage, PlacementEvents, ReadinessAnswer } from "./client.ts";
 import { CommitQueue } from "./commit-queue.ts";
 import type { PlacementConfig } from "./config.ts";
 import type { EventLog } from "./event-log.ts";
-import type { Instant, Notice, Outcome, PlacementEvent } from "./events.ts";
+import type { Instant, Outcome } from "./events.ts";
 import { createPlacement, type Placement } from "./state.ts";
-
-/** Notifications for logs and metrics, in the order of the log; nothing that was not committed is ever told. */
-export interface PlacementEvents {
-  committed: (what: { readonly events: readonly PlacementEvent[]; readonly notices: readonly Notice[] }) => void;
-  /** The log failed, or could not be read: the actor rebuilds itself from it. */
-  commitFailed: (failure: { readonly reason: string; readonly retryMs: number }) => void;
-}
 
 export interface PlacementActorOptions {
   readonly config: PlacementConfig;

@@ -1,6 +1,6 @@
 import type { EventEmitter } from "eventemitter3";
 import type { Log } from "../kernel/actor.ts";
-import type { PlacementEvents } from "./actor.ts";
+import type { PlacementEvents } from "./client.ts";
 import type { Change, Notice } from "./events.ts";
 
 /**

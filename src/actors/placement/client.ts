@@ -6,6 +6,9 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Lane } from "../kernel/actor.ts";
 import type { ActorError } from "../kernel/outcome.ts";
 import type { Reference } from "../kernel/reference.ts";
+import type { Notice, PlacementEvent } from "./events.ts";
+
+export type { Change, Notice, PlacementEvent, RouteChange } from "./events.ts";
 
 /** Whether requests are taken. Waits for no commit: liveness never queues behind a disk. */
 export interface Readiness {
@@ -25,6 +28,13 @@ export type PlacementReplies = {
 } & { readiness: ReadinessAnswer };
 
 export type PlacementReference = Reference<PlacementActorMessage, PlacementReplies>;
+
+/** Notifications for logs and metrics, in the order of the log; nothing that was not committed is ever told. */
+export interface PlacementEvents {
+  committed: (what: { readonly events: readonly PlacementEvent[]; readonly notices: readonly Notice[] }) => void;
+  /** The log failed, or could not be read: the actor rebuilds itself from it. */
+  commitFailed: (failure: { readonly reason: string; readonly retryMs: number }) => void;
+}
 
 /** Notifications for metrics. */
 export interface PlacementClientEvents {
