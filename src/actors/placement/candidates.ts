@@ -8,7 +8,7 @@ import type { HintKind } from "../../messages/placement.ts";
 import type { PlacementConfig } from "./config.ts";
 import { METRIC_OF } from "./nodes/conditions.ts";
 import { type Hearing, isFresh, isNeverHeard } from "./nodes/lifecycle.ts";
-import { exceededLimit, hasLimits, type LimitName } from "./nodes/limits.ts";
+import { exceededLimit, type LimitName } from "./nodes/limits.ts";
 import { leadingPart, type Node } from "./nodes/node.ts";
 
 /** What a request asks of a node. */
@@ -67,10 +67,6 @@ export interface Rules {
   readonly hearing: Hearing;
   /** Whether any limit is set: most fleets set none, and then none is looked at. */
   readonly limited: boolean;
-}
-
-export function rulesOf(config: PlacementConfig, hearing: Hearing): Rules {
-  return { config, hearing, limited: hasLimits(config.nodeResourceLimit) };
 }
 
 /** The first rule that drops the node; null when it is a candidate. */

@@ -1,5 +1,5 @@
 /** What the deciding functions of this actor share: the two cores and the configuration, and the rules of a moment. */
-import { type Rules, rulesOf } from "./candidates.ts";
+import type { Rules } from "./candidates.ts";
 import type { PlacementConfig } from "./config.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import type { Reservation } from "./ledger/reservation.ts";
@@ -8,6 +8,8 @@ import type { Node } from "./nodes/node.ts";
 
 export interface Core {
   readonly config: PlacementConfig;
+  /** Whether the configuration sets any limit. */
+  readonly limited: boolean;
   readonly fleet: Fleet;
   readonly ledger: Ledger;
   /** End of the newest stall of the process; silence counts from here at the earliest. */
@@ -18,8 +20,8 @@ export interface Core {
 }
 
 export function rulesAt(core: Core, nowMs: number): Rules {
-  const { config, silenceFloorMs } = core;
-  return rulesOf(config, { nowMs, reportTtlMs: config.reportTtlMs, silenceFloorMs });
+  const { config, limited, silenceFloorMs } = core;
+  return { config, limited, hearing: { nowMs, reportTtlMs: config.reportTtlMs, silenceFloorMs } };
 }
 
 /** The node of a reservation; undefined once it has been dropped. */

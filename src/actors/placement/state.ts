@@ -58,6 +58,7 @@ import { forgetThePast } from "./ledger/retention.ts";
 import { createNameMint, isToken } from "./ledger/tokens.ts";
 import { viewOf } from "./ledger/view.ts";
 import { Fleet } from "./nodes/fleet.ts";
+import { hasLimits } from "./nodes/limits.ts";
 import type { Node } from "./nodes/node.ts";
 import { isShown, nodeViewOf } from "./nodes/view.ts";
 import { findStrategy, STRATEGY_NAMES } from "./ranking/strategy.ts";
@@ -94,6 +95,7 @@ export class Placement {
     const ledger = new Ledger();
     this.#core = {
       config,
+      limited: hasLimits(config.nodeResourceLimit),
       ledger,
       fleet: new Fleet(config, ledger, now),
       silenceFloorMs: Number.NEGATIVE_INFINITY,

@@ -5,20 +5,30 @@
 import { type Demand, projectedCpu, projectedMemory, promisableCpu, promisableMemory } from "../candidates.ts";
 import type { PlacementConfig } from "../config.ts";
 import type { Node } from "../nodes/node.ts";
-import { compareTurns, firstOf, isUnderDemotingCondition } from "./order.ts";
+import { compareTurns, isUnderDemotingCondition } from "./order.ts";
 import type { Strategy } from "./strategy.ts";
 
 export const leastLoaded: Strategy = {
   name: "least_loaded",
-  choose: (candidates, demand, { config, nowMs }) =>
-    firstOf(candidates, (left, right) => compareLoad(left, right, { demand, config, nowMs })),
+  choose(candidates, demand, { config, nowMs }) {
+    let best: Node | undefined;
+    let bestTier = 0;
+    let bestPressure = 0;
+    for (const node of candidates) {
+      const usable = isUsable(node, demand);
+      const tier = (usable ? 0 : 2) + (isDemoted(node, config, nowMs) ? 1 : 0);
+      // The pressure of an unusable node leaves out what matters to the request; only its counts can be compared.
+      const pressure = usable ? (pressureOf(node, demand, config) ?? 0) : 0;
+      const order = best === undefined ? -1 : tier - bestTier || pressure - bestPressure || compareCounts(node, best);
+      if (order < 0) {
+        best = node;
+        bestTier = tier;
+        bestPressure = pressure;
+      }
+    }
+    return best;
+  },
 };
-
-interface Weighing {
-  readonly demand: Demand;
-  readonly config: PlacementConfig;
-  readonly nowMs: number;
-}
 
 /** At least one capacity is known, and that of every requested dimension. */
 export function isUsable(node: Node, demand: Demand): boolean {
@@ -51,23 +61,13 @@ export function pressureOf(
   return cpu === null || memory > cpu ? memory : cpu;
 }
 
-function compareLoad(left: Node, right: Node, weighing: Weighing): number {
-  const { demand, config, nowMs } = weighing;
-  const leftUsable = isUsable(left, demand);
-  const rightUsable = isUsable(right, demand);
-  if (leftUsable !== rightUsable) return leftUsable ? -1 : 1;
-  const demoted = Number(isDemoted(left, config, nowMs)) - Number(isDemoted(right, config, nowMs));
-  if (demoted !== 0) return demoted;
-  // Pressures of unusable nodes leave out what matters to the request; only their counts can be compared.
-  const lighter = leftUsable ? (pressureOf(left, demand, config) ?? 0) - (pressureOf(right, demand, config) ?? 0) : 0;
-  return lighter || compareCounts(left, right) || compareTurns(left, right);
-}
-
+/** Fewer starting, then running, then paused sandboxes; then turns, so that no two nodes are equal. */
 function compareCounts(left: Node, right: Node): number {
   return (
     startingOf(left) - startingOf(right) ||
     runningOf(left) - runningOf(right) ||
-    left.figures.paused - right.figures.paused
+    left.figures.paused - right.figures.paused ||
+    compareTurns(left, right)
   );
 }
 
