@@ -32,8 +32,3 @@ export const systemClock: Clock = {
     return { cancel: () => clearTimeout(timeout) };
   },
 };
-
-/** A pause that keeps the process alive, for commands that do nothing else meanwhile. */
-export function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
-}

@@ -4,6 +4,7 @@ import { cancelCommand, renewCommand } from "./cancel-command.ts";
 import { confirmCommand } from "./confirm-command.ts";
 import { cordonCommand, uncordonCommand } from "./cordon-command.ts";
 import { daemonCommand } from "./daemon-command.ts";
+import { loadCommand } from "./load-command.ts";
 import { nodesCommand } from "./nodes-command.ts";
 import { UsageError } from "./options.ts";
 import { releaseCommand } from "./release-command.ts";
@@ -13,6 +14,7 @@ import { scheduleCommand } from "./schedule-command.ts";
 import { schedulerCommand } from "./scheduler-command.ts";
 import { simulateCommand } from "./simulate-command.ts";
 import { unregisterCommand } from "./unregister-command.ts";
+import { upCommand } from "./up-command.ts";
 
 /** A command hands its exit code here, since commander's actions return nothing. */
 export type Finish = (code: number) => void;
@@ -22,6 +24,7 @@ const WRONG_CALL = 2;
 
 /** In the order of the help: what runs, what looks and acts, what tests. */
 const COMMANDS = [
+  upCommand,
   schedulerCommand,
   daemonCommand,
   resourceCommand,
@@ -36,6 +39,7 @@ const COMMANDS = [
   uncordonCommand,
   unregisterCommand,
   simulateCommand,
+  loadCommand,
 ] as const;
 
 /** Parses the arguments (without node and script), runs the program that they name, and returns the exit code. */

@@ -13,7 +13,7 @@ import {
 } from "../actors/resource-server/actor.ts";
 import { readBootId } from "../actors/sampler/boot-id.ts";
 import { type ConductorMessage, type ConductorReplies, conductor, type Seat } from "../actors/sampler/conductor.ts";
-import type { CacheMessage } from "../messages/resource.ts";
+import type { CacheMessage, Published } from "../messages/resource.ts";
 import { type Sample, type SamplerInit, SOURCES, type Source } from "../messages/sampling.ts";
 import { createActorSystem } from "./actor-system.ts";
 import type { DaemonSettings } from "./daemon-settings.ts";
@@ -29,10 +29,9 @@ const STOP_DEADLINE_MS = 2_500;
 
 /** Runs the daemon until it is told to stop. Returns the exit code. */
 export async function runDaemon(settings: DaemonSettings): Promise<number> {
-  if (!existsSync(join(settings.proc, "self", "stat")) && !existsSync(join(settings.proc, "stat"))) {
-    process.stderr.write(
-      `evenkeel: ${settings.proc} is not a Linux procfs; the daemon reads the kernel there and runs on Linux only\n`,
-    );
+  const unfit = missingProcfs(settings);
+  if (unfit !== null) {
+    process.stderr.write(`evenkeel: ${unfit}\n`);
     return 1;
   }
   const stopped = untilStopped();
@@ -53,6 +52,12 @@ export async function runDaemon(settings: DaemonSettings): Promise<number> {
   return leave({ system, log, code: 0, deadlineMs: STOP_DEADLINE_MS });
 }
 
+/** Why there is nothing to sample, in one line; null where there is. */
+export function missingProcfs({ proc }: Pick<DaemonSettings, "proc">): string | null {
+  if (existsSync(join(proc, "self", "stat")) || existsSync(join(proc, "stat"))) return null;
+  return `${proc} is not a Linux procfs; the daemon reads the kernel there and runs on Linux only`;
+}
+
 export interface RunningDaemon {
   /** Settles when every source has been heard, or the first refresh is due. */
   readonly firstRefresh: Promise<unknown>;
@@ -62,27 +67,24 @@ export interface RunningDaemon {
   close(): Promise<void>;
 }
 
-/** Wires the daemon's actors into a system: samplers → conductor → cache → server (and whoever else subscribes). */
-export function startDaemon(
-  system: ActorSystem,
-  settings: DaemonSettings,
-  moreSubscribers: readonly Subscriber[] = [],
-): RunningDaemon {
+/** Wires the daemon's actors into a system: samplers → conductor → cache → server, reporter. */
+export function startDaemon(system: ActorSystem, settings: DaemonSettings): RunningDaemon {
   const server = system.spawnLocal<ResourceServerMessage, ResourceServerReplies>(
     "resource-server",
     resourceServer({ socketPath: settings.socket, intervalMs: settings.intervalMs }),
   );
-  const reporters = settings.schedulerUrl === null ? [] : [startReporting(system, settings, settings.schedulerUrl)];
-  const cache = system.spawnLocal<CacheMessage>(
-    "resource-cache",
-    resourceCache([server, ...reporters, ...moreSubscribers]),
-  );
+  const { schedulerUrl } = settings;
+  const reporting = schedulerUrl === null ? null : holdBack(startReporting(system, settings, schedulerUrl));
+  const subscribers = reporting === null ? [server] : [server, reporting];
+  const cache = system.spawnLocal<CacheMessage>("resource-cache", resourceCache(subscribers));
   const conducting = startSampling(system, settings, cache);
   return {
     firstRefresh: conducting.ask({ type: "first_refresh" }, { deadlineMs: 2 * FIRST_REFRESH_MOST_MS }),
     async listen() {
       const listening = await server.ask({ type: "listen" }, { deadlineMs: LISTEN_DEADLINE_MS });
-      return listening.ok ? listening.value : listening.error.message;
+      const refusal = listening.ok ? listening.value : listening.error.message;
+      if (refusal === null) reporting?.release();
+      return refusal;
     },
     async close() {
       await server.ask({ type: "close" }, { deadlineMs: STOP_DEADLINE_MS, lane: "urgent" });
@@ -96,6 +98,22 @@ function startReporting(system: ActorSystem, settings: DaemonSettings, scheduler
     "reporter",
     reporter({ schedulerUrl, nodeId, intervalMs, noRuntime, bootId: readBootId(proc) }),
   );
+}
+
+/** Until the socket is ours, another daemon may be there: then this one must not speak for the node. */
+function holdBack(subscriber: Subscriber): Subscriber & { release(): void } {
+  let newest: Published | null = null;
+  let held = true;
+  return {
+    tell(published) {
+      newest = published;
+      return held ? null : subscriber.tell(published);
+    },
+    release() {
+      held = false;
+      if (newest !== null) subscriber.tell(newest);
+    },
+  };
 }
 
 function startSampling(

@@ -1,7 +1,8 @@
 import { request } from "node:http";
 import { z } from "zod";
 import { METRICS } from "../messages/sampling.ts";
-import { pause } from "../ports/clock.ts";
+import { systemClock } from "../ports/clock.ts";
+import { pause } from "../ports/pause.ts";
 import { formatBytes, formatRatio } from "./figures.ts";
 
 /** A daemon answers from memory; one that takes longer is stopped or gone. */
@@ -45,7 +46,7 @@ export async function showResource({ socket, json, watchMs }: ShowResourceOption
     }
     process.stdout.write(watchMs !== null && !json && process.stdout.isTTY ? CLEAR_SCREEN + shown : shown);
     if (watchMs === null) return 0;
-    await pause(watchMs);
+    await pause(systemClock, watchMs);
   }
 }
 

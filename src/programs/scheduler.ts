@@ -102,7 +102,8 @@ export function startScheduler({ system, settings, log, clock, eventLog }: Sched
   return { http, placement };
 }
 
-function describeListenError(thrown: unknown, address: HostAndPort): string {
+/** Why the address cannot be had, in one line with the mend. */
+export function describeListenError(thrown: unknown, address: HostAndPort): string {
   const { code, message } = thrown as NodeJS.ErrnoException;
   const where = formatAddress(address);
   if (code === "EADDRINUSE") {
