@@ -56,6 +56,11 @@ export class PlayedNode {
     return amounts;
   }
 
+  /** Every sandbox ends. */
+  clear(): void {
+    for (const sandboxId of [...this.#sandboxes.keys()]) this.delete(sandboxId);
+  }
+
   /** The next report: sums and roster of one moment. */
   heartbeat(): Heartbeat {
     this.#sequence += 1;

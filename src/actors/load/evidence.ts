@@ -1,0 +1,77 @@
+/** Asks a scheduler what it charges: the part of an audit's evidence that is the scheduler's. */
+import type { Clock } from "../../ports/clock.ts";
+import type { Evidence, NodeEvidence, ReservationEvidence } from "./audit.ts";
+import { isSuccess, problemIn, type SchedulerCalls } from "./scheduler-calls.ts";
+
+export type SchedulerEvidence = Pick<Evidence, "nodes" | "live" | "askedAtWallMs" | "answeredAtWallMs">;
+
+/** The scheduler did not answer, or not as it should. */
+export class EvidenceError extends Error {}
+
+const PAGE = 10_000;
+
+/** What is charged on the nodes whose names begin with the prefix. Throws `EvidenceError`. */
+export async function gatherEvidence(calls: SchedulerCalls, clock: Clock, prefix: string): Promise<SchedulerEvidence> {
+  const askedAtWallMs = clock.wallMs();
+  const nodes = await listNodes(calls);
+  const live = await listLive(calls);
+  return {
+    nodes: nodes.filter(({ node_id: nodeId }) => nodeId.startsWith(prefix)).map(nodeEvidence),
+    live: live.filter(({ nodeId }) => nodeId.startsWith(prefix)),
+    askedAtWallMs,
+    answeredAtWallMs: clock.wallMs(),
+  };
+}
+
+interface WireNode {
+  readonly node_id: string;
+  readonly capacity: WireAmounts;
+  readonly projected: WireAmounts;
+  readonly in_flight: WireAmounts & { readonly count: number };
+}
+
+interface WireAmounts {
+  readonly cpu: number | null;
+  readonly memory_bytes: number | null;
+}
+
+/** Every node that the scheduler shows. Throws `EvidenceError`. */
+export async function listNodes(calls: SchedulerCalls): Promise<readonly WireNode[]> {
+  const { nodes } = (await read(calls, "/v1/nodes")) as { readonly nodes: readonly WireNode[] };
+  return nodes;
+}
+
+function nodeEvidence({ node_id: nodeId, capacity, projected, in_flight: inFlight }: WireNode): NodeEvidence {
+  return {
+    nodeId,
+    capacity: charge(capacity),
+    projected: charge(projected),
+    inFlight: { ...charge(inFlight), count: inFlight.count },
+  };
+}
+
+/** Sums are whole millicores; only their way over the wire, in cores, is not exact. */
+function charge({ cpu, memory_bytes: memoryBytes }: WireAmounts): NodeEvidence["capacity"] {
+  return { cpuMillicores: Math.round((cpu ?? 0) * 1000), memoryBytes: memoryBytes ?? 0 };
+}
+
+async function listLive(calls: SchedulerCalls): Promise<ReservationEvidence[]> {
+  const live: ReservationEvidence[] = [];
+  let cursor: string | null = null;
+  do {
+    const from: string = cursor === null ? "" : `&cursor=${encodeURIComponent(cursor)}`;
+    const page = (await read(calls, `/v1/reservations?limit=${PAGE}${from}`)) as {
+      readonly reservations: readonly { readonly id: string; readonly node_id: string; readonly state: string }[];
+      readonly cursor: string | null;
+    };
+    for (const { id, node_id: nodeId, state } of page.reservations) live.push({ id, nodeId, state });
+    ({ cursor } = page);
+  } while (cursor !== null);
+  return live;
+}
+
+async function read(calls: SchedulerCalls, path: string): Promise<unknown> {
+  const end = await calls.call("GET", path);
+  if (!isSuccess(end)) throw new EvidenceError(problemIn(end));
+  return end.body;
+}

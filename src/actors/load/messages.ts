@@ -1,0 +1,96 @@
+/** What is said between the program of a load run and its actors in worker threads. */
+import type { Amounts } from "../../simulation/played-node.ts";
+import type { LoadPlan } from "./plan.ts";
+import type { ClientRecord, Durations } from "./records.ts";
+
+/** Begins to fire the requests `first`, `first + step`, … of the plan. Answered when the last is done. */
+export interface Fire {
+  readonly type: "fire";
+  readonly plan: LoadPlan;
+  readonly first: number;
+  readonly step: number;
+  /** How many requests are in flight at once. */
+  readonly concurrency: number;
+  readonly excludeNodeIds: readonly string[];
+}
+
+/** Sends no further request; those in flight are brought to their end. */
+export interface StopFiring {
+  readonly type: "stop_firing";
+}
+
+export type RequesterMessage = Fire | StopFiring;
+
+export interface Fired {
+  readonly records: readonly ClientRecord[];
+  readonly durationsMs: Durations;
+  /** All calls that were answered. */
+  readonly calls: number;
+}
+
+export type RequesterReplies = { fire: Fired };
+
+/** Posted by a requester: a create has succeeded on a node. */
+export interface SandboxCreated {
+  readonly type: "sandbox_created";
+  readonly nodeId: string;
+  readonly sandboxId: string;
+  readonly amounts: Amounts;
+}
+
+/** Posted by a requester: it has taken a sandbox down again. Of one that the node does not have, nothing comes. */
+export interface SandboxEnded {
+  readonly type: "sandbox_ended";
+  readonly nodeId: string;
+  readonly sandboxId: string;
+}
+
+/** Posted by a requester now and then: so many more requests are done. */
+export interface RequestsDone {
+  readonly type: "requests_done";
+  readonly count: number;
+}
+
+export type RequesterPost = SandboxCreated | SandboxEnded | RequestsDone;
+
+/** One round of heartbeats, after those that are under way. Answered when all have been. */
+export interface Report {
+  readonly type: "report";
+}
+
+/** Every sandbox ends; the next report says so. */
+export interface EndSandboxes {
+  readonly type: "end_sandboxes";
+}
+
+/** Stops reporting and takes the nodes out again, those that were accepted. */
+export interface Unregister {
+  readonly type: "unregister";
+}
+
+/** The actor's own: a round is due. */
+export interface RoundDue {
+  readonly type: "round_due";
+}
+
+export type SyntheticNodesMessage = SandboxCreated | SandboxEnded | Report | EndSandboxes | Unregister | RoundDue;
+
+/** Null, or what went wrong with the first call that did. */
+export interface RoundEnd {
+  readonly problem: string | null;
+}
+
+export type SyntheticNodesReplies = { report: RoundEnd; unregister: RoundEnd };
+
+export interface RequesterInit {
+  readonly scheduler: string;
+  readonly connections: number;
+}
+
+export interface SyntheticNodesInit {
+  readonly scheduler: string;
+  readonly prefix: string;
+  readonly count: number;
+  readonly capacity: Amounts;
+  readonly heartbeatIntervalMs: number;
+}

@@ -1,0 +1,28 @@
+import type { Command } from "commander";
+import { apiCommand, apiOptions } from "./api-client-settings.ts";
+import type { Finish } from "./command-line.ts";
+import { LOAD_SETTINGS } from "./load-settings.ts";
+import { addFlags, resolveSettings, UsageError } from "./options.ts";
+
+const MORE_HELP = `
+The nodes are there for the run only, and other callers' requests may be sent to them meanwhile: use a scheduler that
+nobody else uses. Exits with 1 when the audit fails: what clients were told is not what the scheduler charges.
+
+Examples:
+  $ npx evenkeel load
+  $ npx evenkeel load --requests 20000 --concurrency 500 --confirm 1 --cancel 1 --abandon 0
+`;
+
+export function loadCommand(finish: Finish): Command {
+  const command = apiCommand("load", "Fire concurrent requests at a running scheduler, and audit its ledger.");
+  addFlags(command, LOAD_SETTINGS);
+  return command.addHelpText("after", MORE_HELP).action(async (flags: Record<string, unknown>) => {
+    // Of the environment only the scheduler's address: a driver with hidden inputs would not repeat itself.
+    const settings = resolveSettings(LOAD_SETTINGS, { flags, environment: {}, file: null });
+    if (settings.confirm + settings.cancel + settings.abandon === 0) {
+      throw new UsageError("--confirm, --cancel, --abandon: all are 0; one of them has to be more");
+    }
+    const { runLoad } = await import("./load.ts");
+    finish(await runLoad(settings, apiOptions(flags)));
+  });
+}
