@@ -104,6 +104,7 @@ export class LoadRun {
     await this.#registerNodes();
     say(`firing ${terms.requests} requests at ${terms.nodes} nodes, ${terms.concurrency} at once`);
     const startMs = clock.monotonicMs();
+    this.#saidAtMs = startMs;
     const fired = await this.#fire(foreign);
     const firedMs = clock.monotonicMs() - startMs;
     const records = fired.flatMap((each) => each.records);

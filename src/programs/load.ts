@@ -1,11 +1,11 @@
-import { EvidenceError } from "../actors/load/evidence.ts";
+import { EvidenceError, UnreachableError } from "../actors/load/evidence.ts";
 import { systemClock } from "../ports/clock.ts";
 import { systemRandom } from "../ports/random.ts";
 import { createActorSystem } from "./actor-system.ts";
 import type { ApiCommandOptions } from "./api-client.ts";
 import { leave, untilStopped } from "./leaving.ts";
 import { hasPassed, renderLoadJson, renderLoadPage } from "./load-report.ts";
-import { LoadError, LoadRun } from "./load-run.ts";
+import { LoadError, type LoadResult, LoadRun } from "./load-run.ts";
 import type { LoadSettings } from "./load-settings.ts";
 import { createLogger } from "./logging.ts";
 
@@ -34,14 +34,20 @@ export async function runLoad(settings: LoadSettings, options: ApiCommandOptions
     const result = await run.execute();
     passed = hasPassed(result);
     output.write(json ? renderLoadJson(result) : renderLoadPage(result));
+    if (!passed) say(`evenkeel: ${failureOf(result)}; the same run again: --seed ${seed}`);
   } catch (thrown) {
     if (!(thrown instanceof EvidenceError || thrown instanceof LoadError)) throw thrown;
-    say(`evenkeel: ${thrown.message}`);
+    say(`evenkeel: ${thrown.message}${thrown instanceof UnreachableError ? START_ONE : ""}`);
   } finally {
     await run.cleanUp();
   }
-  if (!passed) say(`evenkeel: the load run failed; the same run again: --seed ${seed}`);
   return leave({ system, log, code: passed ? 0 : 1, deadlineMs: STOP_DEADLINE_MS });
+}
+
+const START_ONE = '; start one with "npx evenkeel scheduler", or name another with --scheduler URL';
+
+function failureOf({ cutShort }: LoadResult): string {
+  return cutShort === null ? "the audit failed" : `the run was cut short by ${cutShort}`;
 }
 
 function randomName(): string {

@@ -8,6 +8,9 @@ export type SchedulerEvidence = Pick<Evidence, "nodes" | "live" | "askedAtWallMs
 /** The scheduler did not answer, or not as it should. */
 export class EvidenceError extends Error {}
 
+/** Nothing answers at its address. */
+export class UnreachableError extends EvidenceError {}
+
 const PAGE = 10_000;
 
 /** What is charged on the nodes whose names begin with the prefix. Throws `EvidenceError`. */
@@ -72,6 +75,7 @@ async function listLive(calls: SchedulerCalls): Promise<ReservationEvidence[]> {
 
 async function read(calls: SchedulerCalls, path: string): Promise<unknown> {
   const end = await calls.call("GET", path);
+  if (!end.answered) throw new UnreachableError(problemIn(end));
   if (!isSuccess(end)) throw new EvidenceError(problemIn(end));
   return end.body;
 }
