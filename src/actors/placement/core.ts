@@ -24,7 +24,8 @@ export function rulesAt(core: Core, nowMs: number): Rules {
   return { config, limited, hearing: { nowMs, reportTtlMs: config.reportTtlMs, silenceFloorMs } };
 }
 
-/** The node of a reservation; undefined once it has been dropped. */
+/** The node of a reservation; undefined once it has been dropped, even if one of that name came again. */
 export function nodeOf(core: Core, reservation: Reservation): Node | undefined {
-  return core.fleet.nodes.get(reservation.terms.nodeId);
+  const node = core.fleet.nodes.get(reservation.terms.nodeId);
+  return node?.account === reservation.account ? node : undefined;
 }

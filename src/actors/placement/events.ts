@@ -59,8 +59,8 @@ export type ReservationChange =
   | { readonly type: "acknowledged"; readonly id: string; readonly dimension: Dimension }
   | { readonly type: "dimension_settled"; readonly id: string; readonly dimension: "cpu" | "memory" }
   | { readonly type: "recharged"; readonly id: string; readonly dimension: "cpu" | "memory" }
-  /** A DELETE or a FORK named it: it binds nothing from now on. */
-  | { readonly type: "sandbox_named"; readonly sandboxId: string; readonly how: "deleted" | "forked" }
+  /** A DELETE or a FORK named it, and it binds nothing from now on; `unbound` is in snapshots only. */
+  | { readonly type: "sandbox_named"; readonly sandboxId: string; readonly how: "deleted" | "forked" | "unbound" }
   /** Retention is over for ended reservations and named sandboxes. */
   | { readonly type: "forgotten"; readonly ids: readonly string[]; readonly sandboxIds: readonly string[] }
   | { readonly type: "reservation_restored"; readonly record: ReservationRecord };

@@ -48,7 +48,7 @@ function takeEvent(core: Core, turn: Turn, node: Node, { event, serviceInstanceI
       return;
     }
     case "FORK":
-      if (ledger.wasBound(sandboxId) || ledger.named.has(sandboxId)) return;
+      if (ledger.isKnown(sandboxId)) return;
       turn.emit({ type: "sandbox_named", sandboxId, how: "forked" });
       return;
     case "PAUSE":

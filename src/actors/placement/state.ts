@@ -350,7 +350,8 @@ export class Placement {
     try {
       expireLeases(this.#core, turn);
       reply = run(turn);
-      if (this.#core.ledger.ended.size > this.#core.config.rememberedMax) forgetThePast(this.#core, turn);
+      const { ledger, config } = this.#core;
+      if (Math.max(ledger.ended.size, ledger.named.size) > config.rememberedMax) forgetThePast(this.#core, turn);
     } catch (error) {
       turn.notice({ type: "handler_failed", message: error instanceof Error ? error.message : String(error) });
       reply = refused(refuse("internal", "the request could not be handled"));

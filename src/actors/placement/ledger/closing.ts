@@ -88,9 +88,8 @@ export function expireLease(turn: Turn, reservation: Reservation): void {
 /** Releases the confirmed, unsettled reservation of a sandbox that is gone, and remembers the id. */
 export function sandboxDeleted(core: Core, turn: Turn, sandboxId: string): void {
   const holder = core.ledger.holderOf(sandboxId);
-  if (core.ledger.named.get(sandboxId) === undefined) {
-    turn.emit({ type: "sandbox_named", sandboxId, how: "deleted" });
-  }
+  const how = core.ledger.named.get(sandboxId)?.how ?? "unbound";
+  if (how === "unbound") turn.emit({ type: "sandbox_named", sandboxId, how: "deleted" });
   if (holder?.status === "confirmed") turn.emit({ type: "released", id: holder.terms.id, reason: "deleted" });
   turn.route({ type: "deleted", sandboxId });
 }

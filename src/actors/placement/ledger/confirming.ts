@@ -22,19 +22,20 @@ export function confirm(core: Core, turn: Turn, reservation: Reservation, confir
   const known = alreadyAnswered(turn, reservation, sandboxId);
   if (known !== null) return known;
 
-  const named = core.ledger.named.get(sandboxId);
-  if (named?.how === "forked") return conflict(reservation, `sandbox ${sandboxId} is a fork of another`);
+  const how = core.ledger.named.get(sandboxId)?.how;
+  const deleted = how === "deleted";
+  if (how === "forked") return conflict(reservation, `sandbox ${sandboxId} is a fork of another`);
   const holder = core.ledger.holderOf(sandboxId);
   const taken = holder !== undefined && holder !== reservation ? holder : null;
   if (taken !== null && !taken.provisional) return boundElsewhere(reservation, taken);
 
   const late = reservation.status === "expired";
-  if (late && named === undefined) {
+  if (late && !deleted) {
     const refusal = refuseLate(core, reservation, confirmation);
     if (refusal !== null) return { refusal };
   }
-  if (taken !== null) takeBack(turn, taken);
-  bindTo(core, turn, reservation, { sandboxId, late, deleted: named !== undefined });
+  if (taken !== null) takeBack(core, turn, taken);
+  bindTo(core, turn, reservation, { sandboxId, late, deleted });
   if (late) turn.notice({ type: "late_confirmation", nodeId: reservation.terms.nodeId, forced: confirmation.force });
   return { repeated: false };
 }
@@ -54,7 +55,7 @@ function alreadyAnswered(turn: Turn, reservation: Reservation, sandboxId: string
     if (reservation.provisional) turn.emit({ type: "affirmed", id: reservation.terms.id });
     return { repeated: true };
   }
-  if (reservation.provisional) return null;
+  if (reservation.provisional && reservation.reason !== "node_gone") return null;
   return conflict(
     reservation,
     reservation.sandboxId === null ? `cannot confirm: it is ${status}` : "it is confirmed with another sandbox",
@@ -86,8 +87,10 @@ function refuseLate(core: Core, reservation: Reservation, { sandboxId, force }: 
 }
 
 /** The other is pending again, with its charge and lease, or expired if that is over. */
-function takeBack(turn: Turn, taken: Reservation): void {
+function takeBack(core: Core, turn: Turn, taken: Reservation): void {
   turn.emit({ type: "unbound", id: taken.terms.id });
+  const node = nodeOf(core, taken);
+  if (node !== undefined) countManaged(node, taken);
   if (taken.leaseEndMs <= turn.now.nowMs) expireLease(turn, taken);
 }
 

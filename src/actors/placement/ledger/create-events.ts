@@ -22,7 +22,7 @@ interface Shape {
 export function inferFromCreate(core: Core, turn: Turn, node: Node, event: SandboxEvent): void {
   const { sandboxId } = event;
   const { ledger } = core;
-  if (ledger.wasBound(sandboxId) || ledger.named.has(sandboxId)) return;
+  if (ledger.isKnown(sandboxId)) return;
   const listing = listingOf(node.epoch, sandboxId);
   if (listing?.acknowledged) return;
   const shape: Shape = {

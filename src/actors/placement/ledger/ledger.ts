@@ -11,7 +11,8 @@ import { isLive, isTransition, nextStatus, type Reservation } from "./reservatio
 import { isToken } from "./tokens.ts";
 
 export interface NamedSandbox {
-  readonly how: "deleted" | "forked";
+  /** `unbound`: an inferred binding was taken back; a confirm may bind the id again, inference may not. */
+  readonly how: "deleted" | "forked" | "unbound";
   readonly atMs: number;
 }
 
@@ -33,8 +34,7 @@ export class Ledger {
   readonly named = new Map<string, NamedSandbox>();
   readonly #byToken = new Map<string, Reservation>();
   readonly #byRequestKey = new Map<string, Reservation>();
-  /** Null: an inferred binding that was taken back; a confirm may bind the id again, inference may not. */
-  readonly #bySandboxId = new Map<string, Reservation | null>();
+  readonly #bySandboxId = new Map<string, Reservation>();
 
   /** By token or public id. */
   find(handle: string): Reservation | undefined {
@@ -47,12 +47,12 @@ export class Ledger {
 
   /** The reservation that the sandbox id is bound to; undefined when there is none. */
   holderOf(sandboxId: string): Reservation | undefined {
-    return this.#bySandboxId.get(sandboxId) ?? undefined;
+    return this.#bySandboxId.get(sandboxId);
   }
 
-  /** Whether the id is or was bound to a reservation that is remembered. */
-  wasBound(sandboxId: string): boolean {
-    return this.#bySandboxId.has(sandboxId);
+  /** Whether inference must leave it alone: it is or was bound, or was named by a FORK or DELETE. */
+  isKnown(sandboxId: string): boolean {
+    return this.#bySandboxId.has(sandboxId) || this.named.has(sandboxId);
   }
 
   accountOf(nodeId: string): Account {
@@ -145,12 +145,12 @@ export class Ledger {
         reservation[change.dimension] = "charged";
         return;
       case "confirmed":
-        this.#unbind(reservation);
+        if (reservation.sandboxId !== change.sandboxId) this.#unbind(reservation, at.nowMs);
         this.#bySandboxId.set(change.sandboxId, reservation);
         bind(reservation, change, at);
         return;
       case "unbound":
-        this.#unbind(reservation);
+        this.#unbind(reservation, at.nowMs);
         backToPending(reservation);
         return;
       case "settled":
@@ -167,13 +167,16 @@ export class Ledger {
     }
   }
 
-  /** Only inferred bindings are ever undone; the id stays known as one that was bound. */
-  #unbind(reservation: Reservation): void {
-    if (reservation.sandboxId !== null) this.#bySandboxId.set(reservation.sandboxId, null);
+  /** Only inferred bindings are ever undone; the id is remembered as one that was bound. */
+  #unbind(reservation: Reservation, atMs: number): void {
+    const { sandboxId } = reservation;
+    if (sandboxId === null) return;
+    this.#bySandboxId.delete(sandboxId);
+    if (!this.named.has(sandboxId)) this.#name(sandboxId, "unbound", atMs);
     reservation.sandboxId = null;
   }
 
-  #name(sandboxId: string, how: "deleted" | "forked", atMs: number): void {
+  #name(sandboxId: string, how: NamedSandbox["how"], atMs: number): void {
     this.named.delete(sandboxId);
     this.named.set(sandboxId, { how, atMs });
   }
