@@ -23,6 +23,14 @@ describe("3. least_loaded", () => {
     expect([1, 2, 3].map(() => world.reserve().nodeId)).toEqual(["b", "a", "b"]);
   });
 
+  test("paused memory counts by its own weight", () => {
+    const world = new World({ pausedWeight: { cpu: 1, memory: 0.5 } });
+    world.report("a", { ...roomy, pausedAllocatedMemoryBytes: 10 * GIB });
+    world.report("b", { ...roomy, allocatedMemoryBytes: 6 * GIB });
+    expect([world.hintless(), world.hintless()]).toEqual(["a", "a"]);
+    expect(world.node("a").projected.memoryBytes).toBe(5 * GIB);
+  });
+
   test("3 nodes of 16, 64 and 192 CPU, 300 requests of 2 CPU and 4 GiB without admission limits: peak 2.2188", () => {
     const world = new World({ overcommit: { cpu: 1000, memory: 1000 } });
     for (const cpus of [16, 64, 192]) {

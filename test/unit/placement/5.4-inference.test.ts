@@ -342,6 +342,19 @@ describe("5.4 aggregates", () => {
     expect(world.inFlight("a").count).toBe(0);
   });
 
+  test("a lease that ends on one of which nothing was acknowledged charges nobody again", () => {
+    const world = worldWithBaseline();
+    const first = world.reserve(unmanaged(9));
+    world.pass(1_000);
+    for (const cpu of [8, 1]) world.reserve(unmanaged(cpu));
+    world.cancel(first);
+    const last = world.reserve(unmanaged(20));
+    world.report("a", sums(1, 1));
+    expect(world.inFlight("a").cpuMillicores).toBe(28 * CPU);
+    world.cancel(last);
+    expect(world.inFlight("a").cpuMillicores).toBe(8 * CPU);
+  });
+
   test("when a lease ends on one whose count alone was acknowledged, the amount of the youngest in its place is charged again", () => {
     const world = worldWithBaseline();
     const large = world.reserve(unmanaged(8));

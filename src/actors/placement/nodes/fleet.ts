@@ -50,7 +50,8 @@ export class Fleet {
     const node = this.nodes.get(nodeId) ?? this.#make(nodeId, at);
     node.journaled = true;
     node.unregistered = null;
-    node.endpoint = node.configured?.endpoint ?? endpoint ?? node.endpoint;
+    // The configuration has the last word on the nodes that it names, also where it names no endpoint.
+    if (node.configured === null) node.endpoint = endpoint ?? node.endpoint;
   }
 
   #restore(record: NodeRecord, at: ChangeTime): void {

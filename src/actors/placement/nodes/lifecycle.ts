@@ -11,12 +11,6 @@ export interface Hearing {
   readonly silenceFloorMs: number;
 }
 
-/** Time since the part was heard, in milliseconds; null when it never was. */
-export function silenceMs(part: Part, hearing: Hearing): number | null {
-  if (part.lastArrivalMs === null) return null;
-  return hearing.nowMs - Math.max(part.lastArrivalMs, hearing.silenceFloorMs);
-}
-
 /** A part that was heard, and has not been silent for longer than `reportTtlMs`. */
 export function isFresh(part: Part, hearing: Hearing): boolean {
   if (part.lastArrivalMs === null) return false;
