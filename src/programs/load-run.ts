@@ -2,7 +2,7 @@
 
 import type { Message } from "../actors/kernel/actor.ts";
 import { moduleUrl } from "../actors/kernel/module-url.ts";
-import type { Outcome } from "../actors/kernel/outcome.ts";
+import { describeThrown, type Outcome } from "../actors/kernel/outcome.ts";
 import type { Reference } from "../actors/kernel/reference.ts";
 import type { ActorSystem } from "../actors/kernel/system.ts";
 import {
@@ -132,19 +132,23 @@ export class LoadRun {
     for (const requester of this.#requesters) requester.tell({ type: "stop_firing" }, "urgent");
   }
 
-  /** Ends what is still live on the nodes of the run, and takes them out. Says what it could not do. */
+  /** Ends what is still live on the nodes of the run, and takes them out. Says what it could not do; never throws. */
   async cleanUp(): Promise<void> {
-    if (this.#nodes !== null) {
-      this.#nodes.tell({ type: "end_sandboxes" });
-      const live = await this.#listLive().catch(() => []);
-      await this.#cancelById(live);
-      const sayProblem = ({ problem }: RoundEnd): void => {
-        if (problem !== null) this.#ports.say(`evenkeel: ${problem}`);
-      };
-      sayProblem(await this.#inRound("report"));
-      sayProblem(await this.#inRound("unregister"));
+    try {
+      if (this.#nodes !== null) await this.#takeOut(this.#nodes);
+    } catch (thrown) {
+      this.#ports.say(`evenkeel: could not clean up: ${describeThrown(thrown)}`);
     }
     await this.#calls.close();
+  }
+
+  async #takeOut(nodes: Reference<SyntheticNodesMessage, SyntheticNodesReplies>): Promise<void> {
+    nodes.tell({ type: "end_sandboxes" });
+    await this.#cancelById(await this.#listLive());
+    for (const round of ["report", "unregister"] as const) {
+      const { problem } = await this.#inRound(round);
+      if (problem !== null) this.#ports.say(`evenkeel: could not clean up: ${problem}`);
+    }
   }
 
   async #registerNodes(): Promise<void> {

@@ -1,5 +1,5 @@
 /** How evenly a fleet is loaded, from what really is on its nodes. */
-import type { Amounts, PlayedNode } from "./played-node.ts";
+import type { Amounts, PlayedNode } from "../actors/load/played-node.ts";
 
 export interface Peak {
   /** Allocation ÷ capacity; beyond 1 the node was promised more than it has. */

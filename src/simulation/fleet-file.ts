@@ -6,9 +6,9 @@
  * A row with a `count` stands for that many equal nodes, named `small-1` and so on.
  */
 import { z } from "zod";
+import type { Amounts } from "../actors/load/played-node.ts";
 import { byteSize, countBetween, cpuAmount } from "../messages/amounts.ts";
 import { nodeIdSchema } from "../messages/settings.ts";
-import type { Amounts } from "./played-node.ts";
 
 /** A virtual fleet larger than this would no longer fit the memory of a small machine. */
 const NODES_MAX = 100_000;

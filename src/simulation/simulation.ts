@@ -2,6 +2,8 @@
  * Replays a stream of requests against the placement core in virtual time. The core is the scheduler's own; only the
  * clock, chance and the nodes are played. What is measured is what really is on the nodes, not what the core believes.
  */
+
+import { type Amounts, PlayedNode } from "../actors/load/played-node.ts";
 import { defaultPlacementConfig, type PlacementConfig } from "../actors/placement/config.ts";
 import type { Instant } from "../actors/placement/events.ts";
 import { createPlacement, type Placement } from "../actors/placement/state.ts";
@@ -10,7 +12,6 @@ import { seededRandom } from "../ports/random.ts";
 import { higherPeak, type Imbalance, imbalanceOf, type Peak } from "./balance.ts";
 import { EventQueue } from "./event-queue.ts";
 import type { FleetNode } from "./fleet-file.ts";
-import { type Amounts, PlayedNode } from "./played-node.ts";
 import { type Arrival, arrivalsOf, type WorkloadTerms } from "./workload.ts";
 
 export const ADMISSIONS = ["capacity", "none"] as const;

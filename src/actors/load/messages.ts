@@ -1,6 +1,7 @@
 /** What is said between the program of a load run and its actors in worker threads. */
-import type { Amounts } from "../../simulation/played-node.ts";
+
 import type { LoadPlan } from "./plan.ts";
+import type { Amounts } from "./played-node.ts";
 import type { ClientRecord, Durations } from "./records.ts";
 
 /** Begins to fire the requests `first`, `first + step`, … of the plan. Answered when the last is done. */

@@ -4,9 +4,9 @@
  */
 import { wireSnapshotOf } from "../../messages/http/heartbeat.ts";
 import type { Heartbeat } from "../../messages/nodes.ts";
-import { PlayedNode } from "../../simulation/played-node.ts";
 import type { Actor, ActorContext, Answer, Message } from "../kernel/actor.ts";
 import type { RoundEnd, SyntheticNodesInit, SyntheticNodesMessage } from "./messages.ts";
+import { PlayedNode } from "./played-node.ts";
 import { isSuccess, problemIn, SchedulerCalls } from "./scheduler-calls.ts";
 
 /** Heartbeats in flight at once: enough to send those of 1 000 nodes in far less than an interval. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { PlayedNode } from "../../../src/actors/load/played-node.ts";
 import { deviationOverMean, higherPeak, imbalanceOf } from "../../../src/simulation/balance.ts";
-import { PlayedNode } from "../../../src/simulation/played-node.ts";
 
 const GIB = 2 ** 30;
 

@@ -2,7 +2,7 @@
  * A node as its own runtime would see it: the sandboxes that are really there, and the reports it makes of them. It
  * knows nothing of reservations, so its sums are a truth that the scheduler's can be held against.
  */
-import type { Heartbeat, SnapshotReport } from "../messages/nodes.ts";
+import type { Heartbeat, SnapshotReport } from "../../messages/nodes.ts";
 
 /** What a node has or a sandbox takes. */
 export interface Amounts {
