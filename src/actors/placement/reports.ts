@@ -4,7 +4,13 @@ import { CONDITIONS, type Heartbeat, type ResourceReport, type SnapshotReport } 
 import type { HeartbeatAnswer, Reply } from "../../messages/placement.ts";
 import type { Core } from "./core.ts";
 import type { Turn } from "./events.ts";
-import { addCharge, countManagedAtBaseline, judgeByAggregates, managedUnsettled } from "./ledger/aggregates.ts";
+import {
+  addCharge,
+  countManagedAtBaseline,
+  judgeByAggregates,
+  managedUnsettled,
+  nothing,
+} from "./ledger/aggregates.ts";
 import { accountingOf, judgeByRoster, judgeBySums } from "./ledger/identity.ts";
 import { breakStreaks, countSample, METRIC_OF } from "./nodes/conditions.ts";
 import { foldResource, foldSnapshot } from "./nodes/figures.ts";
@@ -187,7 +193,8 @@ interface Report {
 
 /** By identity first: what it settles is explained, and aggregates have the rest to go by. */
 function reconcile(core: Core, turn: Turn, node: Node, { increase, sandboxIds }: Report): void {
-  const explained = managedUnsettled(node.account);
+  // Only aggregates ask for it, and most nodes have nothing for them to judge.
+  const explained = node.account.inFlight.unmanagedPending > 0 ? managedUnsettled(node.account) : nothing();
   if (sandboxIds !== null) {
     noteRoster(node.epoch, { sandboxIds, position: turn.position, increase });
     turn.route({ type: "roster", nodeId: node.nodeId, sandboxIds });

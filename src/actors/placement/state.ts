@@ -4,7 +4,7 @@
  *
  * Leases that are over at a message are ended before it is looked at, so that no decision counts them.
  */
-import { INSTANCE_MISMATCH, NODE_NOT_LISTED, type Refusal, refuse } from "../../messages/errors.ts";
+import { type Refusal, refuse } from "../../messages/errors.ts";
 import type {
   ClearCondition,
   Cordon,
@@ -39,6 +39,7 @@ import type {
 import type { Random } from "../../ports/random.ts";
 import type { PlacementConfig } from "./config.ts";
 import type { Core } from "./core.ts";
+import { dispatch } from "./dispatch.ts";
 import { type Change, type Instant, isNodeChange, type Outcome, type PlacementEvent } from "./events.ts";
 import {
   type Closing,
@@ -60,7 +61,8 @@ import { viewOf } from "./ledger/view.ts";
 import { Fleet } from "./nodes/fleet.ts";
 import { hasLimits } from "./nodes/limits.ts";
 import type { Node } from "./nodes/node.ts";
-import { isShown, nodeViewOf } from "./nodes/view.ts";
+import { isShown, nodeViewOf, nodeViewsOf } from "./nodes/view.ts";
+import { clearCondition, cordon, recordAssignment, uncordon, unregister } from "./operating.ts";
 import { findStrategy, STRATEGY_NAMES } from "./ranking/strategy.ts";
 import { takeHeartbeat } from "./reports.ts";
 import { takeSandboxEvents } from "./sandbox-events.ts";
@@ -68,7 +70,6 @@ import { isGuarded, type Scheduling, schedule } from "./scheduling.ts";
 import { snapshotOf } from "./snapshot.ts";
 import { SWEEP_EVERY_MS, sweep } from "./timers.ts";
 import { OpenTurn } from "./turn.ts";
-import { unregister } from "./unregistering.ts";
 
 export interface PlacementPorts {
   readonly random: Random;
@@ -119,48 +120,7 @@ export class Placement {
 
   /** Hands a message to its handler. */
   handle(message: PlacementMessage, now: Instant): Outcome<ReplyTo<PlacementMessage["type"]>> {
-    switch (message.type) {
-      case "schedule":
-        return this.onSchedule(message, now);
-      case "confirm":
-        return this.onConfirm(message, now);
-      case "cancel":
-        return this.onCancel(message, now);
-      case "renew":
-        return this.onRenew(message, now);
-      case "uncertain":
-        return this.onUncertain(message, now);
-      case "get_reservation":
-        return this.onGetReservation(message, now);
-      case "list_reservations":
-        return this.onListReservations(message, now);
-      case "release_sandbox":
-        return this.onReleaseSandbox(message, now);
-      case "heartbeat":
-        return this.onHeartbeat(message, now);
-      case "sandbox_events":
-        return this.onSandboxEvents(message, now);
-      case "record_assignment":
-        return this.onRecordAssignment(message, now);
-      case "cordon":
-        return this.onCordon(message, now);
-      case "uncordon":
-        return this.onUncordon(message, now);
-      case "clear_condition":
-        return this.onClearCondition(message, now);
-      case "unregister":
-        return this.onUnregister(message, now);
-      case "get_node":
-        return this.onGetNode(message, now);
-      case "list_nodes":
-        return this.onListNodes(now);
-      case "delivery_failed":
-        return this.onDeliveryFailed(message, now);
-      case "tick":
-        return this.onTick(now);
-      default:
-        return message satisfies never;
-    }
+    return dispatch(this, message, now);
   }
 
   onSchedule(message: Schedule, now: Instant): Outcome<Reply<ScheduleAnswer>> {
@@ -207,58 +167,31 @@ export class Placement {
   }
 
   onRecordAssignment(message: RecordAssignment, now: Instant): Outcome<Reply<Done>> {
-    return this.#turn(now, (turn) => {
-      const { sandboxId, nodeId, endpoint } = message;
-      const node = this.#core.fleet.nodes.get(nodeId);
-      if (node === undefined || node.unregistered !== null || node.endpoint !== endpoint) {
-        return refused(refuse("invalid_argument", NODE_NOT_LISTED));
-      }
-      turn.route({ type: "assigned", sandboxId, nodeId, source: "record" });
-      return DONE;
-    });
+    return this.#turn(now, (turn) => recordAssignment(this.#core, turn, message));
   }
 
   onCordon(message: Cordon, now: Instant): Outcome<Reply<NodeAnswer>> {
-    return this.#operate(message.nodeId, now, (turn, node) => {
-      if (node.cordon !== null && node.cordon.reason === message.reason) return;
-      turn.emit({ type: "cordoned", nodeId: node.nodeId, reason: message.reason });
-    });
+    return this.#operate(message, now, (turn, node) => cordon(turn, node, message.reason));
   }
 
   onUncordon(message: Uncordon, now: Instant): Outcome<Reply<NodeAnswer>> {
-    return this.#operate(message.nodeId, now, (turn, node) => {
-      if (node.cordon !== null) turn.emit({ type: "uncordoned", nodeId: node.nodeId });
-    });
+    return this.#operate(message, now, uncordon);
   }
 
   onClearCondition(message: ClearCondition, now: Instant): Outcome<Reply<NodeAnswer>> {
-    return this.#operate(message.nodeId, now, (turn, { nodeId, conditions }) => {
-      const { condition } = message;
-      if (!conditions.has(condition)) return;
-      turn.emit({ type: "condition_left", nodeId, condition, cause: "cleared", value: null });
-    });
+    return this.#operate(message, now, (turn, node) => clearCondition(turn, node, message.condition));
   }
 
   onUnregister(message: UnregisterNode, now: Instant): Outcome<Reply<Done>> {
-    return this.#turn(now, (turn) => {
-      const { nodeId, serviceInstanceId } = message;
-      const outcome = unregister(this.#core, turn, nodeId, serviceInstanceId);
-      return outcome === "other_instance" ? refused(refuse("conflict", INSTANCE_MISMATCH)) : DONE;
-    });
+    return this.#turn(now, (turn) => unregister(this.#core, turn, message));
   }
 
   onGetNode(message: GetNode, now: Instant): Outcome<Reply<NodeAnswer>> {
-    return this.#operate(message.nodeId, now, () => {});
+    return this.#operate(message, now, () => {});
   }
 
   onListNodes(now: Instant): Outcome<Reply<NodesAnswer>> {
-    return this.#turn(now, () => {
-      const nodes = [...this.#core.fleet.nodes.values()]
-        .filter(isShown)
-        .sort((left, right) => (left.nodeId < right.nodeId ? -1 : 1))
-        .map((node) => nodeViewOf(this.#core, node, now));
-      return { ok: true, answer: { nodes } };
-    });
+    return this.#turn(now, () => ({ ok: true, answer: { nodes: nodeViewsOf(this.#core, now) } }));
   }
 
   onDeliveryFailed(message: DeliveryFailed, now: Instant): Outcome<Reply<Done>> {
@@ -384,7 +317,11 @@ export class Placement {
     });
   }
 
-  #operate(nodeId: string, now: Instant, run: (turn: OpenTurn, node: Node) => void): Outcome<Reply<NodeAnswer>> {
+  #operate(
+    { nodeId }: { readonly nodeId: string },
+    now: Instant,
+    run: (turn: OpenTurn, node: Node) => void,
+  ): Outcome<Reply<NodeAnswer>> {
     return this.#turn(now, (turn) => {
       const node = this.#core.fleet.nodes.get(nodeId);
       if (node === undefined || !isShown(node)) return refused(refuse("not_found", "node not found"));

@@ -27,11 +27,15 @@ const LATER_REPORTS = 2;
 
 /** What of a report's increases is not for the unmanaged: every managed one that may be in it. To be asked on arrival. */
 export function managedUnsettled(account: Account): Amounts {
-  const sum: Amounts = { cpuMillicores: 0, memoryBytes: 0 };
+  const sum = nothing();
   for (const reservations of [account.pending, account.confirmed]) {
     for (const reservation of reservations) if (reservation.terms.managed) addCharge(sum, reservation);
   }
   return sum;
+}
+
+export function nothing(): Amounts {
+  return { cpuMillicores: 0, memoryBytes: 0 };
 }
 
 export function addCharge(sum: Amounts, reservation: Reservation): void {

@@ -31,6 +31,14 @@ export function isShown(node: Node): boolean {
   return node.unregistered === null || node.account.pending.size + node.account.confirmed.size > 0;
 }
 
+/** Those that are shown, by id. */
+export function nodeViewsOf(core: Core, now: Instant): NodeView[] {
+  return [...core.fleet.nodes.values()]
+    .filter(isShown)
+    .sort((left, right) => (left.nodeId < right.nodeId ? -1 : 1))
+    .map((node) => nodeViewOf(core, node, now));
+}
+
 export function nodeViewOf(core: Core, node: Node, now: Instant): NodeView {
   const { config } = core;
   const rules = rulesAt(core, now.nowMs);
