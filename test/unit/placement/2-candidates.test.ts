@@ -106,6 +106,20 @@ describe("2.1 lifecycle", () => {
     expect(world.reserve().nodeId).toBe("a");
   });
 
+  test("an unregistered node is not awaited, nor is one that was only configured", () => {
+    const before = new World();
+    before.report("a");
+    before.report("b");
+    before.ask({ type: "unregister", nodeId: "b", serviceInstanceId: "run-1" });
+    const world = before.restart();
+    world.report("a");
+    expect(world.reserve().nodeId).toBe("a");
+    expect(world.reasons({ excludeNodeIds: ["a"] })).toEqual({ excluded: 1, unhealthy: 1 });
+    const nodes = [{ nodeId: "c", endpoint: "http://c", ledger: false }];
+    const configured = new World({ nodes, startGuardMs: 0 }).restart();
+    expect(configured.reserve().nodeId).toBe("c");
+  });
+
   test("creations wait until all awaited or configured nodes have reported, at most startGuard", () => {
     const before = new World();
     before.report("a");

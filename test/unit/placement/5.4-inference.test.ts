@@ -43,6 +43,13 @@ describe("5.4 CREATE", () => {
     expect(world.node("a").reservations).toEqual({ pending: 0, confirmed: 2 });
   });
 
+  test("an unknown CPU is filled in too, and a known one stays as asked", () => {
+    const world = worldWithBaseline();
+    const open = world.reserve({ ...unmanaged(1), cpuMillicores: null });
+    world.event("a", "CREATE", "s1", { cpu: 5, memoryGib: 1 });
+    expect(world.get(open)).toMatchObject({ state: "confirmed", cpuMillicores: 5 * CPU, memoryBytes: GIB });
+  });
+
   test("managed ones only when uncertain, and only of that node", () => {
     const world = worldWithBaseline();
     world.report("b");
@@ -143,6 +150,47 @@ describe("5.4 CREATE", () => {
     expect(world.confirmRefusal(affirmed, "s4").code).toBe("conflict");
   });
 
+  test("an orphaned inferred binding can still be taken over, and is pending again while its lease runs", () => {
+    const world = worldWithBaseline();
+    const guessed = world.reserve(unmanaged(1));
+    const right = world.reserve();
+    world.event("a", "CREATE", "s1");
+    world.report("a", sums(1, 0), { sandboxIds: [] });
+    world.pass(15_000);
+    world.report("a", sums(1, 0), { sandboxIds: [] });
+    expect(world.get(guessed)).toMatchObject({ state: "expired", reason: "orphaned" });
+    expect(world.confirm(right, "s1").state).toBe("confirmed");
+    expect(world.get(guessed)).toMatchObject({ state: "pending", reason: null, sandboxId: null });
+  });
+
+  test("a replaced binding starts anew: from released it is charged, and its reason is gone", () => {
+    const world = worldWithBaseline();
+    const mine = world.uncertain(world.reserve());
+    world.event("a", "CREATE", "guess");
+    world.event("a", "DELETE", "guess");
+    expect(world.get(mine)).toMatchObject({ state: "released", reason: "deleted" });
+    expect(world.confirm(mine, "true")).toMatchObject({ state: "confirmed", reason: null, cpuMillicores: CPU });
+  });
+
+  test("a taken-back id is remembered: inference binds it no more", () => {
+    const world = worldWithBaseline();
+    const mine = world.uncertain(world.reserve());
+    world.event("a", "CREATE", "guess");
+    world.confirm(mine, "true");
+    const waiting = world.reserve(unmanaged(1));
+    world.event("a", "CREATE", "guess");
+    expect(world.state(waiting)).toBe("pending");
+  });
+
+  test("a confirm by inference clears a demotion", () => {
+    const world = worldWithBaseline();
+    for (let index = 0; index < 5; index++) world.cancel(world.reserve(), "failed");
+    expect(world.node("a").demoted).toBe(true);
+    world.reserve(unmanaged(1));
+    world.event("a", "CREATE", "s1");
+    expect(world.node("a").demoted).toBe(false);
+  });
+
   test("a cancel of an inferred binding is a conflict", () => {
     const world = worldWithBaseline();
     const mine = world.uncertain(world.reserve());
@@ -238,6 +286,18 @@ describe("5.4 aggregates", () => {
     world.report("a", sums(5, 5));
     expect(world.inFlight("a").count).toBe(1);
     world.report("a", sums(6, 6));
+    expect(world.inFlight("a").count).toBe(0);
+  });
+
+  test("what exceeds the open ones is spent, and no more than that", () => {
+    const world = worldWithBaseline();
+    world.reserve(unmanaged(1));
+    world.report("a", sums(3, 3));
+    expect(world.inFlight("a").count).toBe(0);
+    world.reserve(unmanaged(1));
+    world.report("a", sums(3, 3));
+    expect(world.inFlight("a").count).toBe(1);
+    world.report("a", sums(4, 4));
     expect(world.inFlight("a").count).toBe(0);
   });
 

@@ -202,6 +202,26 @@ describe("7. durability", () => {
     expect(next.placement.position).toBeGreaterThan(world.placement.position);
   });
 
+  test("a snapshot rebuilds everything that is asked for: ids, bindings, named sandboxes, the order of ends", () => {
+    const world = new World({ rememberedMax: 3 });
+    world.report("a");
+    const [first, second] = [world.reserve(), world.reserve()];
+    const bound = world.confirm(world.reserve(), "s1");
+    world.event("a", "DELETE", "gone");
+    world.cancel(second);
+    world.pass(10);
+    world.cancel(first);
+    const next = new World({ rememberedMax: 3 });
+    next.placement.replay(world.placement.snapshot(world.now), next.now);
+    next.report("a");
+    const third = next.reserve();
+    expect(next.confirmRefusal(third, "s1").details).toMatchObject({ bound_to: bound.id });
+    expect(next.confirm(third, "gone").state).toBe("released");
+    next.cancel(next.reserve());
+    // The second was cancelled first, so it is the one that four are too many for.
+    expect([first, second].map(({ id }) => next.placement.core.ledger.reservations.has(id))).toEqual([true, false]);
+  });
+
   test("conditions survive a restart, and end as unobserved when their daemon does not come back", () => {
     const rule = { enterAt: 0.9, enterSamples: 1, recoverBelow: 0.8, recoverSamples: 1, action: "exclude" } as const;
     const before = new World({ pressure: { cpu: rule, memory: rule, pid: rule, fd: rule, disk: rule } });
