@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { CreateFailed, CreateRefused, PlaceError, PlacementClient, PlacementError } from "../../src/client/index.ts";
 import { LossyProxy } from "./lossy-proxy.ts";
-import { SchedulerProcess } from "./scheduler-process.ts";
+import { RunningScheduler } from "./running-scheduler.ts";
 
 const TWO_CPUS = { hint: { new_cold_sandbox: { cpu_count: 2, memory_mb: 1024 } } };
 
-let scheduler: SchedulerProcess;
+let scheduler: RunningScheduler;
 let client: PlacementClient;
 let names = 0;
 
@@ -29,7 +29,7 @@ const newSandbox = (): string => `sandbox-${++names}`;
 
 describe("place, and the reservation that it leaves (placement.md, 4)", () => {
   beforeAll(async () => {
-    scheduler = await SchedulerProcess.start();
+    scheduler = await RunningScheduler.start();
     client = new PlacementClient({ url: scheduler.url });
     await scheduler.addLedgerNode("node-a", { cpu: 64, memoryGib: 256 });
     await scheduler.addLedgerNode("node-b", { cpu: 64, memoryGib: 256 });
@@ -193,7 +193,7 @@ describe("place, and the reservation that it leaves (placement.md, 4)", () => {
 
 describe("a lease that is shorter than the create", () => {
   test("is renewed at half its time, so that the confirm is not late", async () => {
-    await using short = await SchedulerProcess.start({ args: ["--placement-reservation-ttl", "1s"] });
+    await using short = await RunningScheduler.start({ args: ["--placement-reservation-ttl", "1s"] });
     await short.addLedgerNode("node-a", { cpu: 4, memoryGib: 16 });
     await using proxy = await LossyProxy.open(short.url, () => "pass");
     const placed = await new PlacementClient({ url: proxy.url }).place(TWO_CPUS, async (_node, { reservation }) => {
@@ -211,7 +211,7 @@ describe("a lease that is shorter than the create", () => {
     const oneSecond = ["--placement-reservation-ttl", "1s", "--max-reservation-age", "1s", "--uncertain-ttl", "1s"];
     /** Waits until the lease is over and another request has taken its room, and returns the sandbox all the same. */
     const lateInto =
-      (short: SchedulerProcess) =>
+      (short: RunningScheduler) =>
       async (_node: unknown, { reservation }: { reservation: { id: string } }): Promise<string> => {
         const { id } = reservation;
         await expect.poll(async () => (await short.reservation(id)).state, { timeout: 15_000 }).toBe("expired");
@@ -220,14 +220,14 @@ describe("a lease that is shorter than the create", () => {
       };
 
     test("a late confirm that still fits is confirmed, as late", async () => {
-      await using short = await SchedulerProcess.start({ args: oneSecond });
+      await using short = await RunningScheduler.start({ args: oneSecond });
       await short.addLedgerNode("node-a", { cpu: 4, memoryGib: 16 });
       const placed = await new PlacementClient({ url: short.url }).place(TWO_CPUS, lateInto(short));
       expect(await short.reservation(placed.reservation.id)).toMatchObject({ state: "confirmed", late: true });
     });
 
     test("one that no longer fits: the sandbox is destroyed, and nothing is charged for it", async () => {
-      await using short = await SchedulerProcess.start({ args: oneSecond });
+      await using short = await RunningScheduler.start({ args: oneSecond });
       await short.addLedgerNode("node-a", { cpu: 2, memoryGib: 16 });
       const destroyed: string[] = [];
       const failure = await failureOf(
@@ -242,7 +242,7 @@ describe("a lease that is shorter than the create", () => {
     });
 
     test("without a destroy it is charged past capacity", async () => {
-      await using short = await SchedulerProcess.start({ args: oneSecond });
+      await using short = await RunningScheduler.start({ args: oneSecond });
       await short.addLedgerNode("node-a", { cpu: 2, memoryGib: 16 });
       const placed = await new PlacementClient({ url: short.url }).place(TWO_CPUS, lateInto(short));
       expect(await short.reservation(placed.reservation.id)).toMatchObject({ state: "confirmed", late: true, cpu: 2 });
@@ -251,7 +251,7 @@ describe("a lease that is shorter than the create", () => {
     });
 
     test("with a destroy that fails it is charged too, and the error names it", async () => {
-      await using short = await SchedulerProcess.start({ args: oneSecond });
+      await using short = await RunningScheduler.start({ args: oneSecond });
       await short.addLedgerNode("node-a", { cpu: 2, memoryGib: 16 });
       const failure = await failureOf(
         new PlacementClient({ url: short.url }).place(TWO_CPUS, lateInto(short), {
@@ -267,7 +267,7 @@ describe("a lease that is shorter than the create", () => {
 
 describe("calls and answers that get lost", () => {
   beforeAll(async () => {
-    scheduler = await SchedulerProcess.start({ args: ["--placement-reservation-ttl", "2s"] });
+    scheduler = await RunningScheduler.start({ args: ["--placement-reservation-ttl", "2s"] });
   });
   afterAll(async () => scheduler[Symbol.asyncDispose]());
   beforeEach(async () => scheduler.addLedgerNode("node-a", { cpu: 64, memoryGib: 256 }));
@@ -320,19 +320,19 @@ describe("calls and answers that get lost", () => {
   });
 
   test("a scheduler that forgot the reservation: `not_found`, with the sandbox's id", async () => {
-    await using forgetful = await SchedulerProcess.start();
+    await using forgetful = await RunningScheduler.start();
     await forgetful.addLedgerNode("node-a", { cpu: 4, memoryGib: 16 });
     const sandboxId = newSandbox();
     const { port } = forgetful;
-    let successor: SchedulerProcess | null = null;
+    let successor: RunningScheduler | null = null;
     const failure = await failureOf(
       new PlacementClient({ url: forgetful.url }).place(TWO_CPUS, async () => {
         await forgetful.stop();
-        successor = await SchedulerProcess.start({ port });
+        successor = await RunningScheduler.start({ port });
         return sandboxId;
       }),
     );
-    await (successor as SchedulerProcess | null)?.[Symbol.asyncDispose]();
+    await (successor as RunningScheduler | null)?.[Symbol.asyncDispose]();
     expect(failure).toMatchObject({ code: "not_found", status: 404, sandboxId });
   });
 

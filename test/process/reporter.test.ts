@@ -1,7 +1,8 @@
+import { createServer } from "node:net";
 import { describe, expect, test } from "vitest";
 import { DaemonProcess, startDaemon } from "./daemon-process.ts";
 import { LivingTree } from "./living-tree.ts";
-import { SchedulerProcess } from "./scheduler-process.ts";
+import { RunningScheduler } from "./running-scheduler.ts";
 
 const often = (url: string, ...more: string[]): string[] => [
   ...["--interval", "100ms", "--scheduler", url, "--node-id", "box-1", "--no-runtime", "--log-format", "json"],
@@ -14,7 +15,7 @@ const LOW_MEMORY = "MemTotal: 1000000 kB\nMemFree: 1000 kB\nMemAvailable: 900000
 
 describe("a daemon with --scheduler (node-daemon.md, 6)", () => {
   test("makes its node appear with the utilization, capacity and instance that it reports", async () => {
-    await using scheduler = await SchedulerProcess.start();
+    await using scheduler = await RunningScheduler.start();
     const tree = new LivingTree("no-limits");
     tree.write("proc/meminfo", LOW_MEMORY);
     await using daemon = await startDaemon({ tree: tree.path, args: often(scheduler.url) });
@@ -28,7 +29,7 @@ describe("a daemon with --scheduler (node-daemon.md, 6)", () => {
   });
 
   test("does not make a candidate of its node without --no-runtime: a runtime must report too", async () => {
-    await using scheduler = await SchedulerProcess.start();
+    await using scheduler = await RunningScheduler.start();
     const tree = new LivingTree("no-limits");
     const args = ["--interval", "100ms", "--scheduler", scheduler.url, "--node-id", "box-1", "--log-format", "json"];
     await scheduler.call("/v1/nodes/box-1/heartbeat", {
@@ -44,7 +45,7 @@ describe("a daemon with --scheduler (node-daemon.md, 6)", () => {
   });
 
   test("finds a restarted scheduler again, and logs only the two changes", async () => {
-    const first = await SchedulerProcess.start();
+    const first = await RunningScheduler.start();
     const tree = new LivingTree("no-limits");
     await using daemon = await startDaemon({ tree: tree.path, args: often(first.url) });
     await first.untilNode("box-1", () => true);
@@ -53,7 +54,7 @@ describe("a daemon with --scheduler (node-daemon.md, 6)", () => {
     await expect.poll(() => daemon.logged("lost the scheduler"), { timeout: 15_000 }).toBe(1);
     // Sampling goes on meanwhile.
     await daemon.ticks(3, "memory");
-    await using second = await SchedulerProcess.start({ port });
+    await using second = await RunningScheduler.start({ port });
     const node = await second.untilNode("box-1", ({ utilization }) => utilization !== null);
     expect(node.status).toBe("READY");
     await expect.poll(() => daemon.logged("reporting to the scheduler")).toBe(2);
@@ -61,7 +62,7 @@ describe("a daemon with --scheduler (node-daemon.md, 6)", () => {
   });
 
   test("logs a refusal once, in the API's words", async () => {
-    await using scheduler = await SchedulerProcess.start({
+    await using scheduler = await RunningScheduler.start({
       config: { nodes: [{ id: "box-2", endpoint: "box-2.example:9000" }] },
     });
     const tree = new LivingTree("no-limits");
@@ -72,7 +73,7 @@ describe("a daemon with --scheduler (node-daemon.md, 6)", () => {
   });
 
   test("stays silent when another daemon already serves its socket", async () => {
-    await using scheduler = await SchedulerProcess.start();
+    await using scheduler = await RunningScheduler.start();
     const tree = new LivingTree("no-limits");
     await using daemon = await startDaemon({ tree: tree.path, args: often(scheduler.url) });
     const before = await scheduler.untilNode("box-1", () => true);
@@ -83,7 +84,6 @@ describe("a daemon with --scheduler (node-daemon.md, 6)", () => {
   });
 
   test("stops within 5 s while its scheduler takes the heartbeat and never answers", async () => {
-    const { createServer } = await import("node:net");
     const silent = createServer(() => undefined);
     await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
     const address = silent.address();
@@ -100,7 +100,7 @@ describe("a daemon with --scheduler (node-daemon.md, 6)", () => {
 
 describe("pressure, from the kernel's files to a refused request (placement.md, 6)", () => {
   test("6 high refreshes enter MEMORY_PRESSURE, 2 low ones leave it", async () => {
-    await using scheduler = await SchedulerProcess.start();
+    await using scheduler = await RunningScheduler.start();
     const tree = new LivingTree("no-limits");
     tree.write("proc/meminfo", LOW_MEMORY);
     await using _daemon = await startDaemon({ tree: tree.path, args: often(scheduler.url) });
