@@ -375,6 +375,9 @@ describe("2.5 and 2.6 exclusions and capacity", () => {
     world.report("a", { cpuCapacityMillicores: 6 * CPU, memoryCapacityBytes: 0 });
     world.resource("a", { cpuMillicores: 5 * CPU, memoryBytes: 9 * GIB });
     expect(world.node("a").capacity).toEqual({ cpuMillicores: 6 * CPU, memoryBytes: 9 * GIB });
+    world.report("a", { cpuCapacityMillicores: 0, memoryCapacityBytes: 7 * GIB });
+    world.resource("a", { cpuMillicores: 5 * CPU, memoryBytes: 9 * GIB });
+    expect(world.node("a").capacity).toEqual({ cpuMillicores: 6 * CPU, memoryBytes: 7 * GIB });
   });
 
   test("overcommit scales promises and paused weight what paused ones hold, never measurements", () => {
