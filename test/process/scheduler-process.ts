@@ -1,45 +1,55 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { join } from "node:path";
 import { vi } from "vitest";
-import type { WireNode } from "../../src/messages/http/node.ts";
-import type { WireReservation } from "../../src/messages/http/reservation.ts";
-import { RunningProgram } from "./running-program.ts";
+import { systemClock } from "../../src/ports/clock.ts";
+import { cleanEnvironment, type LogLine } from "./daemon-process.ts";
 
-const WAIT_DEADLINE_MS = 20_000;
+const MAIN = join(import.meta.dirname, "../../src/main.ts");
+/** A start loads TypeScript on a machine that runs other tests at the same time. */
+const START_DEADLINE_MS = 20_000;
 const POLL_MS = 20;
 
-export interface SchedulerOptions {
-  readonly args?: readonly string[];
-  /** Listens there again, as one that was restarted does; absent: a free port. */
-  readonly port?: number;
-  /** Contents of a configuration file, as JSON. */
-  readonly config?: object;
+interface SchedulerLogLine extends LogLine {
+  readonly http?: string;
 }
 
-/** A real `evenkeel scheduler`, and what it says over its own API. */
+/** A real `evenkeel scheduler`, run from its source, on a port of its own. `await using` ends it whatever happens. */
 export class SchedulerProcess implements AsyncDisposable {
   readonly url: string;
-  readonly #program: RunningProgram;
-  readonly #folder: string;
+  readonly #child: ChildProcess;
+  readonly #stderr: { text: string };
+  readonly #exited: Promise<number | null>;
 
-  private constructor(url: string, program: RunningProgram, folder: string) {
+  private constructor(url: string, child: ChildProcess, stderr: { text: string }, exited: Promise<number | null>) {
     this.url = url;
-    this.#program = program;
-    this.#folder = folder;
+    this.#child = child;
+    this.#stderr = stderr;
+    this.#exited = exited;
   }
 
-  static async start({ args = [], port = 0, config }: SchedulerOptions = {}): Promise<SchedulerProcess> {
-    const folder = mkdtempSync(join(tmpdir(), "evenkeel-scheduler-"));
-    const file = join(folder, "scheduler.json");
-    if (config !== undefined) writeFileSync(file, JSON.stringify(config));
-    const configured = config === undefined ? [] : ["--config", file];
-    const program = new RunningProgram(["scheduler", "--http", `127.0.0.1:${port}`, ...configured, ...args]);
+  static async start(args: readonly string[] = [], env: NodeJS.ProcessEnv = {}): Promise<SchedulerProcess> {
+    const child = spawn(process.execPath, [MAIN, "scheduler", "--http", "127.0.0.1:0", ...args], {
+      stdio: ["ignore", "ignore", "pipe"],
+      env: { ...cleanEnvironment(), ...env },
+    });
+    const stderr = { text: "" };
+    child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+      stderr.text += text;
+    });
+    const exited = once(child, "close").then(() => child.exitCode);
     try {
-      const [, url = ""] = await program.says(/serving the HTTP API on (http:\/\/[\w.:]+)/);
-      return new SchedulerProcess(url, program, folder);
+      const url = await vi.waitFor(
+        () => {
+          const serving = linesOf(stderr.text).find(({ msg }) => msg.startsWith("serving the HTTP API"));
+          if (serving?.http === undefined) throw new Error(`the scheduler does not serve:\n${stderr.text}`);
+          return serving.http;
+        },
+        { timeout: START_DEADLINE_MS, interval: POLL_MS },
+      );
+      return new SchedulerProcess(url, child, stderr, exited);
     } catch (thrown) {
-      await program[Symbol.asyncDispose]();
+      child.kill("SIGKILL");
       throw thrown;
     }
   }
@@ -48,60 +58,41 @@ export class SchedulerProcess implements AsyncDisposable {
     return Number(new URL(this.url).port);
   }
 
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  get log(): readonly SchedulerLogLine[] {
+    return linesOf(this.#stderr.text);
+  }
+
   get stderr(): string {
-    return this.#program.stderr;
+    return this.#stderr.text;
   }
 
-  stop(signal?: NodeJS.Signals): Promise<{ code: number | null; tookMs: number }> {
-    return this.#program.stop(signal);
+  async call<Body>(method: string, path: string, body?: unknown): Promise<{ status: number; body: Body }> {
+    const sent =
+      body === undefined ? {} : { body: JSON.stringify(body), headers: { "content-type": "application/json" } };
+    const response = await fetch(`${this.url}${path}`, { method, ...sent });
+    const text = await response.text();
+    return { status: response.status, body: (text === "" ? null : JSON.parse(text)) as Body };
   }
 
-  async call<T>(path: string, body?: object): Promise<T> {
-    const init = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
-    const response = await fetch(`${this.url}${path}`, body === undefined ? {} : init);
-    const answer: unknown = await response.json();
-    if (!response.ok) throw new Error(`${path}: ${response.status} ${JSON.stringify(answer)}`);
-    return answer as T;
-  }
-
-  async nodes(): Promise<WireNode[]> {
-    return (await this.call<{ nodes: WireNode[] }>("/v1/nodes")).nodes;
-  }
-
-  async reservations(state: WireReservation["state"]): Promise<WireReservation[]> {
-    const answer = await this.call<{ reservations: WireReservation[] }>(`/v1/reservations?state=${state}`);
-    return answer.reservations;
-  }
-
-  async reservation(id: string): Promise<WireReservation> {
-    return (await this.call<{ reservation: WireReservation }>(`/v1/reservations/${id}`)).reservation;
-  }
-
-  /** Polls a node until `isIt` holds. */
-  untilNode(nodeId: string, isIt: (node: WireNode) => boolean): Promise<WireNode> {
-    return vi.waitFor(
-      async () => {
-        const node = (await this.nodes()).find((each) => each.node_id === nodeId);
-        if (node === undefined || !isIt(node)) throw new Error(`still ${JSON.stringify(node)}`);
-        return node;
-      },
-      { timeout: WAIT_DEADLINE_MS, interval: POLL_MS },
-    );
-  }
-
-  /** A ledger node of that size, which says nothing more. */
-  async addLedgerNode(nodeId: string, { cpu, memoryGib }: { cpu: number; memoryGib: number }): Promise<void> {
-    await this.call(`/v1/nodes/${nodeId}/heartbeat`, {
-      service_instance_id: `instance-of-${nodeId}`,
-      endpoint: `${nodeId}.example:9000`,
-      inventory: "none",
-      boot_id: "boot-1",
-      resource: { cpu, mem: memoryGib * 2 ** 30, xpu: [], features: [], utilization: {} },
-    });
+  /** Sends a signal and waits for the end: its exit code and how long it took. */
+  async stop(signal: NodeJS.Signals = "SIGTERM"): Promise<{ code: number | null; tookMs: number }> {
+    const startedMs = systemClock.monotonicMs();
+    this.#child.kill(signal);
+    const code = await this.#exited;
+    return { code, tookMs: systemClock.monotonicMs() - startedMs };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#program[Symbol.asyncDispose]();
-    rmSync(this.#folder, { recursive: true, force: true });
+    this.#child.kill("SIGKILL");
+    await this.#exited;
   }
+}
+
+function linesOf(text: string): SchedulerLogLine[] {
+  const lines = text.split("\n").filter((line) => line.startsWith("{") && line.endsWith("}"));
+  return lines.map((line) => JSON.parse(line) as SchedulerLogLine);
 }

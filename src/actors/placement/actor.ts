@@ -26,6 +26,9 @@ const TICK_MS_MAX = 500;
 /** Leases that end one after another share a tick: closer ones would only be work. */
 const TICK_MS_MIN = 20;
 
+/** Beyond the slew of a disciplined clock between two messages; less would make times that are shown flicker. */
+const CLOCK_JUMP_MS = 50;
+
 /**
  * ```
  *               log read                    append failed
@@ -53,6 +56,8 @@ class PlacementActor implements Actor<PlacementActorMessage> {
   readonly #queue: CommitQueue;
   #phase: Phase = { name: "recovering", waitsFor: "the log has not been read yet" };
   #failuresInRow = 0;
+  /** Wall time minus monotonic time. */
+  #clocksApartMs = Number.NEGATIVE_INFINITY;
   #tickTimer: Timer | null = null;
   #stopped = false;
 
@@ -157,9 +162,17 @@ class PlacementActor implements Actor<PlacementActorMessage> {
     this.#tickIn(Math.min(Math.max(inMs, TICK_MS_MIN), TICK_MS_MAX));
   }
 
+  /**
+   * Both clocks in whole milliseconds, at a distance that stays until the wall clock jumps: the same instant is shown as
+   * the same time whenever it is looked at.
+   */
   #now(): Instant {
     const { clock } = this.#context;
-    return { nowMs: clock.monotonicMs(), wallMs: Math.floor(clock.wallMs()) };
+    const monotonicMs = clock.monotonicMs();
+    const apartMs = clock.wallMs() - monotonicMs;
+    if (Math.abs(apartMs - this.#clocksApartMs) > CLOCK_JUMP_MS) this.#clocksApartMs = Math.round(apartMs);
+    const nowMs = Math.floor(monotonicMs);
+    return { nowMs, wallMs: nowMs + this.#clocksApartMs };
   }
 }
 
