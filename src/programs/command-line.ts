@@ -4,6 +4,7 @@ import { cancelCommand, renewCommand } from "./cancel-command.ts";
 import { confirmCommand } from "./confirm-command.ts";
 import { cordonCommand, uncordonCommand } from "./cordon-command.ts";
 import { daemonCommand } from "./daemon-command.ts";
+import { gatewayCommand } from "./gateway-command.ts";
 import { loadCommand } from "./load-command.ts";
 import { nodesCommand } from "./nodes-command.ts";
 import { UsageError } from "./options.ts";
@@ -26,6 +27,7 @@ const WRONG_CALL = 2;
 const COMMANDS = [
   upCommand,
   schedulerCommand,
+  gatewayCommand,
   daemonCommand,
   resourceCommand,
   nodesCommand,
