@@ -35,7 +35,9 @@ buf("generate", "--output", output);
 for (const name of readdirSync(output, { recursive: true, encoding: "utf8" })) {
   if (!name.endsWith(".ts")) continue;
   const path = join(output, name);
-  writeFileSync(path, NOTE + readFileSync(path, "utf8"));
+  // Namespaces of types, which name single enum members: nobody needs them, and the house has none.
+  const code = readFileSync(path, "utf8").replaceAll(/^export namespace \w+ \{\n(?: .*\n)*\}\n\n/gm, "");
+  writeFileSync(path, NOTE + code);
 }
 
 const scratch = mkdtempSync(join(tmpdir(), "evenkeel-generate-"));

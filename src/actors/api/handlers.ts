@@ -5,18 +5,11 @@ import { nodeOf, type WireNode } from "../../messages/http/node.ts";
 import { reservationOf, USUAL_LIMIT, type WireReservation } from "../../messages/http/reservation.ts";
 import { scheduleAnswerOf, scheduleMessage } from "../../messages/http/schedule.ts";
 import type { NodeAnswer, Reply, ReservationAnswer } from "../../messages/placement.ts";
-import type { Directory } from "../directory/client.ts";
-import { type PlacementClient, refusalOf } from "../placement/client.ts";
 import { type Handlers, mapReply } from "./handled.ts";
-
-export interface ApiActors {
-  readonly placement: PlacementClient;
-  readonly directory: Directory;
-}
+import { type ApiActors, lookUpSandbox } from "./sandbox-look-up.ts";
 
 /** Without tokens in force everybody is the same caller, and request ids have one scope. */
-const ANYBODY = "anybody";
-const LOOKUP_DEADLINE_MS = 10_000;
+export const ANYBODY = "anybody";
 
 export function createHandlers({ placement, directory }: ApiActors): Handlers {
   return {
@@ -58,14 +51,8 @@ export function createHandlers({ placement, directory }: ApiActors): Handlers {
     },
 
     async lookupSandbox({ params }) {
-      const { sandbox_id: sandboxId } = params;
-      const found = await directory.ask({ type: "lookup", sandboxId }, { deadlineMs: LOOKUP_DEADLINE_MS });
-      if (!found.ok) return { ok: false, refusal: refusalOf(found.error) };
-      const { nodeId } = found.value;
-      if (nodeId === null) return NO_ASSIGNMENT;
-      const reply = await placement.ask({ type: "get_node", nodeId });
-      if (!reply.ok && reply.refusal.code === "not_found") return NO_ASSIGNMENT;
-      return mapReply(reply, ({ node }) => ({ node: { node_id: node.nodeId, endpoint: node.endpoint } }));
+      const reply = await lookUpSandbox({ placement, directory }, params.sandbox_id);
+      return mapReply(reply, ({ nodeId, endpoint }) => ({ node: { node_id: nodeId, endpoint } }));
     },
     async deleteSandbox({ params }) {
       const reply = await placement.ask({ type: "release_sandbox", sandboxId: params.sandbox_id });
@@ -116,11 +103,6 @@ export function createHandlers({ placement, directory }: ApiActors): Handlers {
     },
   };
 }
-
-const NO_ASSIGNMENT: Reply<never> = {
-  ok: false,
-  refusal: refuse("not_found", "sandbox assignment not found", {}),
-};
 
 function moved(reply: Reply<ReservationAnswer>): Reply<{ reservation: WireReservation }> {
   return mapReply(reply, ({ reservation }) => ({ reservation: reservationOf(reservation) }));

@@ -8,13 +8,22 @@ import {
   type SnapshotReport,
 } from "../nodes.ts";
 import { METRICS } from "../sampling.ts";
-import { identifier, integerBetween, numberBetween, textUpTo, uint32, uint64, wordFrom } from "./scalars.ts";
+import {
+  identifier,
+  identifiersUpTo,
+  integerBetween,
+  numberBetween,
+  textUpTo,
+  uint32,
+  uint64,
+  wordFrom,
+} from "./scalars.ts";
 
 /** Sandboxes that one roster may list: far above a node, and about as many as the body limit holds. */
-const ROSTER_MAX = 100_000;
-const EVENTS_MAX = 10_000;
+export const ROSTER_MAX = 100_000;
+export const EVENTS_MAX = 10_000;
 /** Mount points of one node. */
-const DISKS_MAX = 1_000;
+export const DISKS_MAX = 1_000;
 
 const count = uint32.default(0);
 const amount = uint64.default(0);
@@ -74,9 +83,7 @@ export const heartbeatBody = z.object({
   service_instance_id: identifier,
   version: textUpTo(256).optional(),
   snapshot: snapshotSchema.optional(),
-  sandbox_ids: z
-    .array(identifier)
-    .max(ROSTER_MAX, { error: `must list at most ${ROSTER_MAX} sandboxes` })
+  sandbox_ids: identifiersUpTo(ROSTER_MAX, "sandboxes")
     .optional()
     .meta({ description: "Comes with a snapshot. Absent: no roster in this report; empty: nothing runs." }),
   resource: resourceSchema.optional(),

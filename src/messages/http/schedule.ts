@@ -4,9 +4,9 @@ import type { Schedule, ScheduleAnswer } from "../placement.ts";
 import { reservationOf, reservationSchema } from "./reservation.ts";
 import { flag, identifier, integerBetween, uint32 } from "./scalars.ts";
 
-const BYTES_PER_MIB = 2 ** 20;
+export const BYTES_PER_MIB = 2 ** 20;
 /** As many MiB as have an exact number of bytes: 8 PiB, far above any node. */
-const MEMORY_MIB_MAX = 2 ** 33 - 1;
+export const MEMORY_MIB_MAX = 2 ** 33 - 1;
 
 const cpuCount = uint32.optional().meta({ description: "Cores; 0 or absent: unknown." });
 const memoryMib = integerBetween(0, MEMORY_MIB_MAX).optional().meta({ description: "MiB; 0 or absent: unknown." });

@@ -32,16 +32,6 @@ export const ReservationState = {
 
 export type ReservationState = typeof ReservationState[keyof typeof ReservationState];
 
-export namespace ReservationState {
-  export type RESERVATION_STATE_UNSPECIFIED = typeof ReservationState.RESERVATION_STATE_UNSPECIFIED;
-  export type RESERVATION_STATE_PENDING = typeof ReservationState.RESERVATION_STATE_PENDING;
-  export type RESERVATION_STATE_CONFIRMED = typeof ReservationState.RESERVATION_STATE_CONFIRMED;
-  export type RESERVATION_STATE_SETTLED = typeof ReservationState.RESERVATION_STATE_SETTLED;
-  export type RESERVATION_STATE_CANCELLED = typeof ReservationState.RESERVATION_STATE_CANCELLED;
-  export type RESERVATION_STATE_EXPIRED = typeof ReservationState.RESERVATION_STATE_EXPIRED;
-  export type RESERVATION_STATE_RELEASED = typeof ReservationState.RESERVATION_STATE_RELEASED;
-}
-
 export interface Reservation {
   /** Public name, `rs_…`; operators act by it. */
   id: string;

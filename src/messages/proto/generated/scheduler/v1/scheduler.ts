@@ -30,14 +30,6 @@ export const NodeStatus = {
 
 export type NodeStatus = typeof NodeStatus[keyof typeof NodeStatus];
 
-export namespace NodeStatus {
-  export type NODE_STATUS_UNSPECIFIED = typeof NodeStatus.NODE_STATUS_UNSPECIFIED;
-  export type NODE_STATUS_READY = typeof NodeStatus.NODE_STATUS_READY;
-  export type NODE_STATUS_CONNECTING = typeof NodeStatus.NODE_STATUS_CONNECTING;
-  export type NODE_STATUS_UNHEALTHY = typeof NodeStatus.NODE_STATUS_UNHEALTHY;
-  export type NODE_STATUS_LINGERING = typeof NodeStatus.NODE_STATUS_LINGERING;
-}
-
 export const SandboxEventType = {
   SANDBOX_EVENT_TYPE_UNSPECIFIED: 0,
   SANDBOX_EVENT_TYPE_CREATE: 1,
@@ -49,15 +41,6 @@ export const SandboxEventType = {
 } as const;
 
 export type SandboxEventType = typeof SandboxEventType[keyof typeof SandboxEventType];
-
-export namespace SandboxEventType {
-  export type SANDBOX_EVENT_TYPE_UNSPECIFIED = typeof SandboxEventType.SANDBOX_EVENT_TYPE_UNSPECIFIED;
-  export type SANDBOX_EVENT_TYPE_CREATE = typeof SandboxEventType.SANDBOX_EVENT_TYPE_CREATE;
-  export type SANDBOX_EVENT_TYPE_DELETE = typeof SandboxEventType.SANDBOX_EVENT_TYPE_DELETE;
-  export type SANDBOX_EVENT_TYPE_PAUSE = typeof SandboxEventType.SANDBOX_EVENT_TYPE_PAUSE;
-  export type SANDBOX_EVENT_TYPE_RESUME = typeof SandboxEventType.SANDBOX_EVENT_TYPE_RESUME;
-  export type SANDBOX_EVENT_TYPE_FORK = typeof SandboxEventType.SANDBOX_EVENT_TYPE_FORK;
-}
 
 export interface Node {
   nodeId: string;
