@@ -18,8 +18,8 @@ export interface DaemonOptions {
   readonly args?: readonly string[];
   /** Fixture tree, or a copy of one, whose `proc` and `sys` stand in for the kernel's; absent: the real kernel. */
   readonly tree?: string;
-  /** Where to serve; absent: in a temporary folder of the daemon's own. */
-  readonly socket?: string;
+  /** Where to serve; absent: in a temporary folder of the daemon's own; null: the daemon is not told. */
+  readonly socket?: string | null;
   readonly env?: NodeJS.ProcessEnv;
   readonly uid?: number;
   /** Hard and soft limit of open files. */
@@ -54,7 +54,8 @@ export class DaemonProcess implements AsyncDisposable {
     this.#folder = mkdtempSync(join(tmpdir(), "evenkeel-daemon-"));
     this.socket = socket ?? join(this.#folder, "resource.sock");
     const roots = tree === undefined ? [] : ["--proc", join(tree, "proc"), "--sys", join(tree, "sys")];
-    const command = [process.execPath, MAIN, "daemon", "--socket", this.socket, ...roots, ...args];
+    const place = socket === null ? [] : ["--socket", this.socket];
+    const command = [process.execPath, MAIN, "daemon", ...place, ...roots, ...args];
     const limited =
       openFilesMax === undefined ? command : ["/bin/sh", "-c", `ulimit -n ${openFilesMax}; exec "$0" "$@"`, ...command];
     const [program = "", ...rest] = limited;

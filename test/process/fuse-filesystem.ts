@@ -67,14 +67,17 @@ export class FuseFilesystem implements Disposable {
     this.#takeRequest();
   }
 
-  /** From now on statfs takes for ever: the caller's thread sleeps where not even SIGKILL wakes it. */
-  hold(): void {
-    this.#holding = "statfs";
+  /**
+   * From now on statfs takes for ever: the caller's thread sleeps where not even SIGKILL wakes it. So whoever waits for
+   * the caller's end must dispose of this first.
+   */
+  hold(): Disposable {
+    return this.#hold("statfs");
   }
 
   /** From now on nothing below the mount point answers, opening a file included. */
-  holdEverything(): void {
-    this.#holding = "everything";
+  holdEverything(): Disposable {
+    return this.#hold("everything");
   }
 
   get heldCount(): number {
@@ -93,6 +96,11 @@ export class FuseFilesystem implements Disposable {
     // Forced, so that the pending read of the device comes back; detached, so that a daemon still in there is no matter.
     spawnSync("umount", ["-f", "-l", this.path]);
     rmdirSync(this.path);
+  }
+
+  #hold(what: "statfs" | "everything"): Disposable {
+    this.#holding = what;
+    return { [Symbol.dispose]: () => this.release() };
   }
 
   #takeRequest(): void {

@@ -56,7 +56,7 @@ function createConductor(options: ConductorOptions, context: ActorContext): Acto
   const { clock, log } = context;
   const tellSelf = (message: ConductorMessage): void => context.tellSelf(message);
   const places = new Map<Source, string>(seats.map(({ source, place }) => [source, place]));
-  /** The last tick that each source was heard of. */
+  /** The last tick in which each source was heard. */
   const heard = new Map<Source, number>();
   const silent = new Set<Source>();
   let freshPlaces = 0;
@@ -113,7 +113,9 @@ function createConductor(options: ConductorOptions, context: ActorContext): Acto
 
   function onObserved(observation: Observation): void {
     const { source } = observation;
-    heard.set(source, observation.tick);
+    // A late answer counts for the tick in which it comes: the samples of the ticks between were refused, so that no
+    // other answer is due, and the next tick would take a sampler that has just come back for a silent one.
+    heard.set(source, tick);
     if (silent.delete(source)) log.info({ source, tick: observation.tick }, `${source} is sampled again`);
     cache.tell(observation);
     if (refreshedTick < tick && seats.every((seat) => heard.get(seat.source) === tick)) endRefresh(tick);
