@@ -73,6 +73,28 @@ describe("a refusal becomes the one error body, with the status of its code", ()
   });
 });
 
+test("a handler that throws is internal, and its words are for the log only", async () => {
+  const log = recordingLog();
+  const handlers = createHandlers({} as never);
+  const server = createHttpServer({
+    handlers,
+    metrics: { contentType: "text/plain", text: () => Promise.reject(new Error("rt_secret")) },
+    version: "1.2.3",
+    clock: fakeClock(),
+    log,
+  });
+  for (const url of ["/v1/reservations/rt_secret", "/metrics"]) {
+    const answer = await server.app.inject({ method: "GET", url });
+    expect(answer.statusCode).toBe(500);
+    expect(answer.json().error.code).toBe("internal");
+    expect(answer.body).not.toContain("rt_secret");
+  }
+  expect(log.lines.map(({ fields }) => fields)).toMatchObject([
+    { route: "/v1/reservations/:token" },
+    { route: "/metrics" },
+  ]);
+});
+
 describe("what keeps an actor from answering is a refusal", () => {
   test.each([
     ["mailbox_full", "overloaded", {}],
