@@ -1,5 +1,4 @@
 /** What the events of a runtime do. They are sent once and may be lost or late: nothing depends on one arriving. */
-import { NODE_NOT_LISTED, refuse } from "../../messages/errors.ts";
 import type { SandboxEvent, SandboxEvents } from "../../messages/nodes.ts";
 import type { Done, Reply } from "../../messages/placement.ts";
 import type { Core } from "./core.ts";
@@ -10,7 +9,6 @@ import type { Node } from "./nodes/node.ts";
 
 export function takeSandboxEvents(core: Core, turn: Turn, message: SandboxEvents): Reply<Done> {
   const { nodeId, serviceInstanceId } = message;
-  if (!core.fleet.admits(nodeId)) return { ok: false, refusal: refuse("invalid_argument", NODE_NOT_LISTED) };
   const node = core.fleet.nodes.get(nodeId);
   if (node === undefined || !isHeard(node, serviceInstanceId)) {
     turn.notice({ type: "report_ignored", nodeId, part: "events" });

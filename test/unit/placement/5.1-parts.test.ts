@@ -50,14 +50,15 @@ describe("5.1 parts", () => {
     expect(world.node("a").accounting).toBe("ledger");
   });
 
-  test("static mode refuses heartbeats and events of others, with the exact message", () => {
+  test("static mode refuses heartbeats of others with the exact message, and ignores their events", () => {
     const world = new World({ nodes: [{ nodeId: "a", endpoint: "http://a", ledger: false }] });
     expect(world.refusal(world.heartbeatOf("b", {}))).toMatchObject({
       code: "invalid_argument",
       message: NODE_NOT_LISTED,
     });
     const events = { type: "sandbox_events", nodeId: "b", serviceInstanceId: "x", events: [] } as const;
-    expect(world.refusal(events).message).toBe("node is not in scheduler node list");
+    expect(world.ask(events)).toEqual({});
+    expect(world.notices).toContainEqual({ type: "report_ignored", nodeId: "b", part: "events" });
     world.report("a", {}, { endpoint: "http://elsewhere" });
     expect(world.node("a").endpoint).toBe("http://a");
   });

@@ -90,19 +90,39 @@ describe("5.2 roster nodes", () => {
     expect(world.state(mine)).toBe("settled");
   });
 
-  test("one of unknown size waits for the second roster; in a known dimension it is judged by that", () => {
+  test("of unknown size it waits for the second roster; one dimension that is known of every new id is enough", () => {
+    const template = { hint: "new_sandbox", cpuMillicores: null, memoryBytes: null } as const;
     const world = new World();
     world.report("a", {}, { sandboxIds: [] });
-    const template = { hint: "new_sandbox", cpuMillicores: null, memoryBytes: null } as const;
     const unknown = world.confirm(world.reserve(template), "s1");
-    world.report("a", running(1), { sandboxIds: ["s1"] });
-    expect(world.state(unknown)).toBe("confirmed");
-    world.report("a", running(1), { sandboxIds: ["s1"] });
-    expect(world.state(unknown)).toBe("settled");
-    world.report("a", running(1), { sandboxIds: ["s1"] });
-    const half = world.confirm(world.reserve({ cpu: 2, memoryBytes: null }), "s2");
-    world.report("a", { ...running(1, 2), allocatedMemoryBytes: GIB }, { sandboxIds: ["s1", "s2"] });
-    expect(world.state(half)).toBe("settled");
+    const known = world.confirm(world.reserve(small), "s2");
+    world.report("a", running(1, 1), { sandboxIds: ["s1", "s2"] });
+    expect([world.state(unknown), world.state(known)]).toEqual(["confirmed", "confirmed"]);
+    world.report("a", running(1, 1), { sandboxIds: ["s1", "s2"] });
+    expect([world.state(unknown), world.state(known)]).toEqual(["settled", "settled"]);
+    world.report("a", running(1, 1), { sandboxIds: ["s1", "s2"] });
+
+    const ofMemory = world.confirm(world.reserve({ cpuMillicores: null, memoryGib: 2 }), "s3");
+    const ofBoth = world.confirm(world.reserve(small), "s4");
+    world.report("a", running(1, 1, 2, 1), { sandboxIds: ["s1", "s2", "s3", "s4"] });
+    expect([world.state(ofMemory), world.state(ofBoth)]).toEqual(["settled", "settled"]);
+  });
+
+  test("where no dimension is known of every new id, nothing is covered", () => {
+    const world = new World();
+    world.report("a", {}, { sandboxIds: [] });
+    const ofCpu = world.confirm(world.reserve({ cpu: 1, memoryBytes: null }), "s1");
+    const ofMemory = world.confirm(world.reserve({ cpuMillicores: null, memoryGib: 1 }), "s2");
+    world.report("a", running(1, 1), { sandboxIds: ["s1", "s2"] });
+    expect([world.state(ofCpu), world.state(ofMemory)]).toEqual(["confirmed", "confirmed"]);
+  });
+
+  test("the dimension that does not grow enough keeps it", () => {
+    const world = new World();
+    world.report("a", {}, { sandboxIds: [] });
+    const mine = world.confirm(world.reserve(small), "s1");
+    world.report("a", { ...running(1), allocatedMemoryBytes: GIB - 1 }, { sandboxIds: ["s1"] });
+    expect(world.state(mine)).toBe("confirmed");
   });
 
   test("at the confirm: an id that both of the last two rosters list settles at once", () => {

@@ -74,33 +74,32 @@ function judgeMissing(core: Core, turn: Turn, node: Node, reservation: Reservati
 function isContained(ledger: Ledger, node: Node, reservation: Reservation): boolean {
   const streak = listedStreak(node.epoch, reservation.sandboxId ?? "");
   if (streak === 0) return false;
-  return streak >= 2 || isCovered(ledger, node, reservation);
+  return streak >= 2 || isCovered(ledger, node);
 }
 
 /**
- * Whether the newest increase of the sums is enough for every id that may be a part of it, in each dimension that is
- * known of this one. One id of unknown size could be all of the increase, and then nothing is covered.
+ * Whether the newest increase of the sums is enough for every id that may be a part of it. An id enters both sums
+ * together, so a dimension in which the size of each is known is proof; without one, an id of unknown size could be all
+ * of the increase, and nothing is covered.
  */
-function isCovered(ledger: Ledger, node: Node, reservation: Reservation): boolean {
-  const { rosterIncrease } = node.epoch;
+function isCovered(ledger: Ledger, node: Node): boolean {
+  const { rosterIncrease, listings } = node.epoch;
   if (rosterIncrease === null) return false;
-  const judgesCpu = cpuSizeOf(reservation) !== null;
-  const judgesMemory = memorySizeOf(reservation) !== null;
-  if (!judgesCpu && !judgesMemory) return false;
   let cpuMillicores = 0;
   let memoryBytes = 0;
-  for (const [sandboxId, listing] of node.epoch.listings) {
+  let cpuKnown = true;
+  let memoryKnown = true;
+  for (const [sandboxId, listing] of listings) {
     if (listing.streak >= LONG_LISTED) continue;
     const holder = ledger.holderOf(sandboxId);
     if (holder === undefined || holder.account !== node.account) return false;
     const cpuSize = cpuSizeOf(holder);
     const memorySize = memorySizeOf(holder);
-    if ((judgesCpu && cpuSize === null) || (judgesMemory && memorySize === null)) return false;
+    cpuKnown &&= cpuSize !== null;
+    memoryKnown &&= memorySize !== null;
     cpuMillicores += cpuSize ?? 0;
     memoryBytes += memorySize ?? 0;
   }
-  return (
-    (!judgesCpu || rosterIncrease.cpuMillicores >= cpuMillicores) &&
-    (!judgesMemory || rosterIncrease.memoryBytes >= memoryBytes)
-  );
+  if (!cpuKnown && !memoryKnown) return false;
+  return rosterIncrease.cpuMillicores >= cpuMillicores && rosterIncrease.memoryBytes >= memoryBytes;
 }
