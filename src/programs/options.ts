@@ -51,6 +51,8 @@ export interface Given {
   readonly file: string | null;
   /** Keys of the file that are not settings, and are read elsewhere. */
   readonly nestedKeys?: readonly string[];
+  /** What the file says, where it has been read already. */
+  readonly content?: Readonly<Record<string, unknown>>;
 }
 
 /**
@@ -58,7 +60,7 @@ export interface Given {
  * Throws `UsageError` for the first bad one.
  */
 export function resolveSettings<S extends Settings>(settings: S, given: Given): Values<S> {
-  const file = given.file === null ? {} : readConfigurationFile(given.file);
+  const file = given.content ?? (given.file === null ? {} : readConfigurationFile(given.file));
   refuseUnknownKeys(settings, given, file);
   const values: Record<string, unknown> = {};
   for (const [name, setting] of Object.entries(settings)) {

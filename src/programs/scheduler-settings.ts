@@ -11,6 +11,7 @@ import {
   schedulerConfigurationSchema,
 } from "../messages/scheduler-configuration.ts";
 import { durationBetween, oneOf, refuse, show } from "../messages/settings.ts";
+import { readEitherForm } from "./agentenv-file.ts";
 import { LOG_SETTINGS } from "./daemon-settings.ts";
 import { type Given, readConfigurationFile, resolveSettings, UsageError, type Values } from "./options.ts";
 
@@ -63,7 +64,7 @@ export const SCHEDULER_SETTINGS = {
   grpc: {
     key: "grpc",
     value: "HOST:PORT",
-    help: "address of the gRPC API; accepted, not served yet",
+    help: "address of the gRPC API; without it, gRPC is not served",
     schema: addressSchema.nullable().default(null),
   },
   stateDir: {
@@ -150,17 +151,38 @@ export const SCHEDULER_SETTINGS = {
     shownDefault: "10000",
     schema: countBetween(1, 1_000_000).default(10_000),
   },
+  artifactStoreCapacity: {
+    key: "artifact_store_capacity",
+    value: "COUNT",
+    help: "P2P artifacts whose holders are remembered; the least recently used go first",
+    shownDefault: "1000000",
+    schema: countBetween(1, 100_000_000).default(1_000_000),
+  },
+  artifactLookupNodeLimit: {
+    key: "artifact_lookup_node_limit",
+    value: "COUNT",
+    help: "nodes that a look-up of a P2P artifact returns at most",
+    shownDefault: "16",
+    schema: countBetween(1, 10_000).default(16),
+  },
   ...LOG_SETTINGS,
 } as const;
 
-export type SchedulerSettings = Values<typeof SCHEDULER_SETTINGS> & { readonly nested: SchedulerConfiguration };
+export type SchedulerSettings = Values<typeof SCHEDULER_SETTINGS> & {
+  readonly nested: SchedulerConfiguration;
+  /** Keys of an AgentENV file that nothing here serves. */
+  readonly unservedKeys: readonly string[];
+};
 
 /** Scalars from flags, variables and the file; nested keys from the file. Throws `UsageError` for the first bad one. */
 export function resolveSchedulerSettings(given: Omit<Given, "nestedKeys">): SchedulerSettings {
-  const settings = resolveSettings(SCHEDULER_SETTINGS, { ...given, nestedKeys: NESTED_KEYS });
-  const file = given.file === null ? {} : readConfigurationFile(given.file);
+  const { content, unservedKeys } =
+    given.file === null
+      ? { content: {}, unservedKeys: [] }
+      : readEitherForm(readConfigurationFile(given.file), given.file);
+  const settings = resolveSettings(SCHEDULER_SETTINGS, { ...given, content, nestedKeys: NESTED_KEYS });
   const nested = schedulerConfigurationSchema.safeParse(
-    Object.fromEntries(Object.entries(file).filter(([key]) => NESTED_KEYS.includes(key))),
+    Object.fromEntries(Object.entries(content).filter(([key]) => NESTED_KEYS.includes(key))),
   );
   if (!nested.success) {
     const [issue] = nested.error.issues;
@@ -171,7 +193,7 @@ export function resolveSchedulerSettings(given: Omit<Given, "nestedKeys">): Sche
   if (settings.uncertainTtlMs > settings.maxReservationAgeMs) {
     throw new UsageError("--uncertain-ttl: is longer than --max-reservation-age; make it shorter");
   }
-  return { ...settings, nested: nested.data };
+  return { ...settings, nested: nested.data, unservedKeys };
 }
 
 /** What the placement core is configured with. */

@@ -2,8 +2,6 @@ import { EventEmitter } from "eventemitter3";
 import { createHandlers } from "../actors/api/handlers.ts";
 import { createHttpServer, type HttpServer } from "../actors/api/http-server.ts";
 import { createMetrics } from "../actors/api/metrics.ts";
-import { directoryActor } from "../actors/directory/actor.ts";
-import type { DirectoryEvents, DirectoryMessage, DirectoryReplies } from "../actors/directory/client.ts";
 import type { Log } from "../actors/kernel/actor.ts";
 import type { ActorSystem } from "../actors/kernel/system.ts";
 import { placementActor } from "../actors/placement/actor.ts";
@@ -19,6 +17,8 @@ import { type EventLog, memoryLog } from "../actors/placement/event-log.ts";
 import { type Clock, systemClock } from "../ports/clock.ts";
 import { systemRoots } from "../ports/kernel-roots.ts";
 import { createActorSystem } from "./actor-system.ts";
+import { type Directories, startDirectories } from "./directories.ts";
+import { createGrpcApi } from "./grpc-api.ts";
 import { leave, untilStopped } from "./leaving.ts";
 import { createLogger } from "./logging.ts";
 import { packageVersion } from "./package-version.ts";
@@ -40,26 +40,51 @@ export async function runScheduler(settings: SchedulerSettings): Promise<number>
   const stopped = untilStopped();
   const log = await createLogger(settings);
   const system = createActorSystem(log);
-  const { http } = startScheduler({ system, settings, log, clock: systemClock, eventLog: memoryLog });
+  const clock = systemClock;
+  const { http, placement, directories } = startScheduler({ system, settings, log, clock, eventLog: memoryLog });
+  const grpc = settings.grpc === null ? null : await createGrpcApi({ settings, placement, directories, clock, log });
   log.warn("reservations are kept in memory only: a restart forgets what is in flight");
-  if (settings.grpc !== null) {
-    log.warn({ grpc: formatAddress(settings.grpc) }, "the gRPC API is not served yet; --grpc has no effect");
+  if (settings.unservedKeys.length > 0) {
+    const keys = settings.unservedKeys.join(", ");
+    log.warn({ keys: settings.unservedKeys }, `the configuration file has keys that are not served: ${keys}`);
   }
-  try {
-    const bound = await http.listen(settings.http);
-    const url = `http://${formatAddress(bound)}`;
-    if (!isLoopback(settings.http)) {
-      log.warn({ http: url }, "the HTTP API is open to other machines and asks nobody who they are");
-    }
-    log.info({ http: url, strategy: settings.strategy }, `serving the HTTP API on ${url}`);
-  } catch (thrown) {
-    process.stderr.write(`evenkeel: ${describeListenError(thrown, settings.http)}\n`);
+  const refusal =
+    (await tryToServe("HTTP", http, settings.http, log)) ??
+    (grpc === null || settings.grpc === null ? null : await tryToServe("gRPC", grpc, settings.grpc, log));
+  if (refusal !== null) {
+    process.stderr.write(`evenkeel: ${refusal}\n`);
     return leave({ system, log, code: 1, deadlineMs: STOP_DEADLINE_MS });
   }
   const signal = await stopped;
   log.info({ signal }, `stopping on ${signal}`);
-  await http.close(ANSWER_GRACE_MS);
+  await Promise.all([http.close(ANSWER_GRACE_MS), grpc?.close(ANSWER_GRACE_MS)]);
   return leave({ system, log, code: 0, deadlineMs: STOP_DEADLINE_MS });
+}
+
+interface Listener {
+  listen(address: HostAndPort): Promise<HostAndPort>;
+}
+
+/** Null when it serves, else why it cannot. */
+async function tryToServe(
+  api: "HTTP" | "gRPC",
+  listener: Listener,
+  address: HostAndPort,
+  log: Log,
+): Promise<string | null> {
+  const key = api === "HTTP" ? "http" : "grpc";
+  let at: string;
+  try {
+    const bound = formatAddress(await listener.listen(address));
+    at = api === "HTTP" ? `http://${bound}` : bound;
+  } catch (thrown) {
+    return describeListenError(thrown, address, `--${key}`);
+  }
+  if (!isLoopback(address)) {
+    log.warn({ [key]: at }, `the ${api} API is open to other machines and asks nobody who they are`);
+  }
+  log.info({ [key]: at }, `serving the ${api} API on ${at}`);
+  return null;
 }
 
 export interface SchedulerWiring {
@@ -73,20 +98,14 @@ export interface SchedulerWiring {
 export interface RunningScheduler {
   readonly http: HttpServer;
   readonly placement: PlacementClient;
+  readonly directories: Directories;
 }
 
 /** Wires the scheduler's actors into a system: HTTP ⇄ placement → directory. Nothing listens yet. */
 export function startScheduler({ system, settings, log, clock, eventLog }: SchedulerWiring): RunningScheduler {
   const config = placementConfigOf(settings);
-  const directoryEvents = new EventEmitter<DirectoryEvents>();
-  const directory = system.spawnLocal<DirectoryMessage, DirectoryReplies>(
-    "directory",
-    directoryActor({
-      config: { bindingTtlMs: settings.bindingTtlMs, reportTtlMs: settings.reportTtlMs },
-      events: directoryEvents,
-    }),
-    { onFailure: "resume" },
-  );
+  const directories = startDirectories(system, settings);
+  const { directory, directoryEvents } = directories;
   const placementEvents = new EventEmitter<PlacementEvents>();
   const reference = system.spawnLocal<PlacementActorMessage, PlacementReplies>(
     "placement",
@@ -99,16 +118,16 @@ export function startScheduler({ system, settings, log, clock, eventLog }: Sched
   const metrics = createMetrics({ strategy: settings.strategy, placement, placementEvents, directoryEvents, system });
   const handlers = createHandlers({ placement, directory });
   const http = createHttpServer({ handlers, metrics, version: packageVersion(), clock, log });
-  return { http, placement };
+  return { http, placement, directories };
 }
 
 /** Why the address cannot be had, in one line with the mend. */
-export function describeListenError(thrown: unknown, address: HostAndPort): string {
+export function describeListenError(thrown: unknown, address: HostAndPort, flag = "--http"): string {
   const { code, message } = thrown as NodeJS.ErrnoException;
   const where = formatAddress(address);
   if (code === "EADDRINUSE") {
     const holder = describePortHolder(systemRoots.proc, address.port) ?? "another process";
-    return `${where} is taken by ${holder}; end it, or choose another address with --http`;
+    return `${where} is taken by ${holder}; end it, or choose another address with ${flag}`;
   }
   return `cannot listen on ${where}: ${message}`;
 }
