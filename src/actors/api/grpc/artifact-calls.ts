@@ -3,10 +3,8 @@ import type {
   LookupP2pArtifactRequest,
   SchedulerService,
 } from "../../../messages/proto/generated/scheduler/v1/scheduler.ts";
-import type { ArtifactsReference } from "../../directory/artifacts/client.ts";
-import type { ArtifactKey } from "../../directory/artifacts/state.ts";
-import type { PeersReference } from "../../directory/p2p/client.ts";
-import type { PeersQuery } from "../../directory/p2p/state.ts";
+import type { ArtifactKey, ArtifactsReference } from "../../directory/artifacts/client.ts";
+import type { PeersQuery, PeersReference } from "../../directory/p2p/client.ts";
 import { refusalOf } from "../../placement/client.ts";
 import { DIRECTORY_DEADLINE_MS } from "../sandbox-look-up.ts";
 import { identifier, namedText } from "./border.ts";

@@ -16,7 +16,7 @@ import {
   type ReportSandboxEventRequest,
   SandboxEventType as WireEventType,
 } from "../../../messages/proto/generated/scheduler/v1/scheduler.ts";
-import type { PeerEndpoint } from "../../directory/p2p/state.ts";
+import type { PeerEndpoint } from "../../directory/p2p/client.ts";
 import type { NodeReport } from "../../directory/reported/client.ts";
 import { exactAmount, identifier, listUpTo, nearestFigure, textUpTo } from "./border.ts";
 

@@ -1,7 +1,12 @@
 /** All that others use of the artifacts actor. */
 import type { Reference } from "../../kernel/reference.ts";
 import type { NodeGone } from "../departures.ts";
-import type { ArtifactKey } from "./state.ts";
+
+export interface ArtifactKey {
+  readonly clusterId: string;
+  readonly backend: string;
+  readonly key: string;
+}
 
 export interface RecordArtifact {
   readonly type: "record_artifact";

@@ -2,12 +2,7 @@
  * Which nodes hold which P2P artifact. Pure: an index of a bounded number of keys, the least recently used of which goes
  * first; recording one and looking it up both use it.
  */
-
-export interface ArtifactKey {
-  readonly clusterId: string;
-  readonly backend: string;
-  readonly key: string;
-}
+import type { ArtifactKey } from "./client.ts";
 
 export interface ArtifactsConfig {
   /** Keys that are kept. */

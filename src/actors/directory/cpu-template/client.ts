@@ -1,7 +1,13 @@
 /** All that others use of the CPU-template actor. */
 import type { Reference } from "../../kernel/reference.ts";
 import type { NodeGone } from "../departures.ts";
-import type { TemplateHeartbeat } from "./state.ts";
+
+export interface TemplateHeartbeat {
+  readonly nodeId: string;
+  readonly clusterId: string;
+  /** Empty: not in this heartbeat. */
+  readonly cpuConfigJson: string;
+}
 
 /** A heartbeat that counted, as far as CPU templates are concerned. */
 export interface TemplateReported {

@@ -9,14 +9,8 @@
  * A node sends its template once per process. One that sends the same again, after heartbeats without it, has started
  * anew and has not heard the answer: it is due one more.
  */
+import type { TemplateHeartbeat } from "./client.ts";
 import { type CpuTemplate, formatTemplate, intersect, parseTemplate } from "./template.ts";
-
-export interface TemplateHeartbeat {
-  readonly nodeId: string;
-  readonly clusterId: string;
-  /** Empty: not in this heartbeat. */
-  readonly cpuConfigJson: string;
-}
 
 export interface TemplateAnswer {
   /** Empty: nothing to say, in this heartbeat. */

@@ -1,7 +1,37 @@
 /** All that others use of the peers actor. */
 import type { Reference } from "../../kernel/reference.ts";
 import type { NodeGone } from "../departures.ts";
-import type { Peer, PeerReport, PeersQuery } from "./state.ts";
+
+export interface PeerEndpoint {
+  readonly backend: string;
+  readonly address: string;
+}
+
+export interface PeerReport {
+  readonly nodeId: string;
+  readonly clusterId: string;
+  /** Null: it shares nothing. */
+  readonly endpoint: PeerEndpoint | null;
+  readonly ready: boolean;
+}
+
+export interface Peer {
+  readonly nodeId: string;
+  readonly endpoint: PeerEndpoint;
+}
+
+export interface PeersQuery {
+  /** Empty: of every cluster. */
+  readonly clusterId: string;
+  /** Empty: of every backend. */
+  readonly backend: string;
+  /** Empty: nobody is left out. */
+  readonly excludeNodeId: string;
+  /** Only these, in this order; null: all, by id. */
+  readonly among: readonly string[] | null;
+  /** How many at most; null: all. */
+  readonly limit: number | null;
+}
 
 /** A heartbeat that counted, as far as peers are concerned. */
 export interface PeerReported {

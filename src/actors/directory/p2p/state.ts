@@ -2,40 +2,10 @@
  * Which nodes share artifacts, and where. Pure. A node is a peer while it says READY, offers an endpoint, and has not
  * been silent for longer than `reportTtlMs`.
  */
+import type { Peer, PeerReport, PeersQuery } from "./client.ts";
 
 export interface PeersConfig {
   readonly reportTtlMs: number;
-}
-
-export interface PeerEndpoint {
-  readonly backend: string;
-  readonly address: string;
-}
-
-export interface PeerReport {
-  readonly nodeId: string;
-  readonly clusterId: string;
-  /** Null: it shares nothing. */
-  readonly endpoint: PeerEndpoint | null;
-  readonly ready: boolean;
-}
-
-export interface Peer {
-  readonly nodeId: string;
-  readonly endpoint: PeerEndpoint;
-}
-
-export interface PeersQuery {
-  /** Empty: of every cluster. */
-  readonly clusterId: string;
-  /** Empty: of every backend. */
-  readonly backend: string;
-  /** Empty: nobody is left out. */
-  readonly excludeNodeId: string;
-  /** Only these, in this order; null: all, by id. */
-  readonly among: readonly string[] | null;
-  /** How many at most; null: all. */
-  readonly limit: number | null;
 }
 
 interface KnownPeer extends Peer {
