@@ -99,7 +99,7 @@ export class Creates {
       const excludeNodeIds = refusals.map(({ nodeId }) => nodeId);
       const reserved = await scheduler.reserve({ hint: create.hint, excludeNodeIds });
       if (!reserved.ok) return unscheduled(create, refusals.at(-1), reserved.failure);
-      refusals.at(-1)?.answer?.body.destroy();
+      refusals.at(-1)?.answer?.discard();
       const hold = reserved.value;
       if (create.client.signal.aborted) return this.#notSent(create, hold);
       const deadline = waitAtMost(create.client, createTimeoutMs, clock);
@@ -164,7 +164,7 @@ export class Creates {
     { verdict, sent }: { verdict: Extract<Verdict, { kind: "ambiguous" }>; sent: Sent },
   ): Promise<CreateEnd> {
     const { closer, log } = this.#options;
-    if (sent.kind === "answered") sent.answer.body.destroy();
+    if (sent.kind === "answered") sent.answer.discard();
     const { reservationId, node } = hold;
     await closer.uncertain(hold, verdict.reason);
     log.warn(
@@ -204,7 +204,7 @@ export class Creates {
     const end = await closer.confirm(hold, sandboxId, { force: false });
     if (end === "expired") {
       if (onExpired === "destroy" && (await this.#destroy(create, hold, sandboxId))) {
-        answer.body.destroy();
+        answer.discard();
         return "destroyed";
       }
       await closer.confirm(hold, sandboxId, { force: true });
@@ -267,7 +267,7 @@ function refusalOf({ node }: Hold, sent: Sent): Refusal {
 /** No further node: the last one's own answer says more than that, where there is one. */
 function unscheduled(create: Create, last: Refusal | undefined, failure: Failure): CreateEnd {
   if (create.client.signal.aborted && create.reply.raw.destroyed) {
-    last?.answer?.body.destroy();
+    last?.answer?.discard();
     create.reply.hijack();
     return "client_gone";
   }
@@ -299,7 +299,7 @@ function unreachable(refusals: readonly Refusal[]): GatewayRefusal {
 
 function passOn({ reply }: Create, answer: NodeAnswer, body: Buffer | Readable): void {
   if (reply.raw.destroyed) {
-    answer.body.destroy();
+    answer.discard();
     reply.hijack();
     return;
   }

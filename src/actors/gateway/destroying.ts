@@ -30,7 +30,7 @@ export async function destroySandbox(destruction: Destruction): Promise<boolean>
   });
   deadline.lift();
   if (sent.kind !== "answered") return false;
-  const { status, body } = sent.answer;
-  body.resume();
+  const { status } = sent.answer;
+  sent.answer.discard();
   return (status >= 200 && status < 300) || status === 404;
 }

@@ -12,6 +12,9 @@ const CONNECT_TIMEOUT_MS = 5_000;
 /** As long as most runtimes keep an idle connection; undici also heeds a shorter one that they announce. */
 const KEEP_ALIVE_MS = 4_000;
 
+/** Longer than any error page; beyond it a new connection is cheaper. */
+const DISCARDED_BYTES_MAX = 64 * 2 ** 10;
+
 export interface NodeRequest {
   readonly node: NodeAddress;
   readonly method: string;
@@ -28,6 +31,8 @@ export interface NodeAnswer {
   /** As the node sent them, without those of this hop. */
   readonly headers: Headers;
   readonly body: Readable;
+  /** For an answer that nobody wants the body of. A short one is read, so that its connection can be kept. */
+  discard(): void;
   readonly byProxy: { readonly via?: unknown; readonly server?: unknown };
 }
 
@@ -87,10 +92,17 @@ async function send(agent: Dispatcher, request: NodeRequest): Promise<Sent> {
   };
   try {
     const { statusCode, headers: answered, body: answer } = await agent.request(options);
-    const byProxy = { via: answered.via, server: answered.server };
+    // It can break while it waits for the confirm, and nobody listens yet; whoever reads it is told then.
+    answer.on("error", () => undefined);
     return {
       kind: "answered",
-      answer: { status: statusCode, headers: headersForClient(answered), body: answer, byProxy },
+      answer: {
+        status: statusCode,
+        headers: headersForClient(answered),
+        body: answer,
+        discard: () => void answer.dump({ limit: DISCARDED_BYTES_MAX }).catch(() => undefined),
+        byProxy: { via: answered.via, server: answered.server },
+      },
     };
   } catch (thrown) {
     if (!started) return { kind: "unsent", why: describeThrown(thrown) };
