@@ -113,6 +113,7 @@ describe("5.5 assignments", () => {
     assignments.onTick(30_000);
     expect(assignments.size).toBe(2);
     assignments.onTick(31_000);
+    expect(assignments.size).toBe(1);
     expect([assignments.lookup("t", 31_000), assignments.lookup("u", 31_000)]).toEqual([null, "b"]);
     assignments.onTick(50_000);
     expect(assignments.size).toBe(0);

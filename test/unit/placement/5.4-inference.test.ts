@@ -43,6 +43,26 @@ describe("5.4 CREATE", () => {
     expect(world.node("a").reservations).toEqual({ pending: 0, confirmed: 2 });
   });
 
+  test("exact goes before open, and older before younger, whichever was touched last", () => {
+    const world = worldWithBaseline();
+    const open = world.reserve({ ...unmanaged(1), memoryBytes: null });
+    const exact = world.reserve(unmanaged(1));
+    const younger = world.reserve(unmanaged(1));
+    world.renew(exact);
+    world.renew(open);
+    world.event("a", "CREATE", "s1");
+    expect([open, exact, younger].map((each) => world.state(each))).toEqual(["pending", "confirmed", "pending"]);
+  });
+
+  test("a FORK that names a bound id changes nothing", () => {
+    const world = worldWithBaseline();
+    const mine = world.confirm(world.reserve(), "s1");
+    const count = world.events.length;
+    world.event("a", "FORK", "s1");
+    expect(world.events.length).toBe(count);
+    expect(world.ask({ type: "confirm", handle: mine.id, sandboxId: "s1", force: false }).repeated).toBe(true);
+  });
+
   test("an unknown CPU is filled in too, and a known one stays as asked", () => {
     const world = worldWithBaseline();
     const open = world.reserve({ ...unmanaged(1), cpuMillicores: null });
@@ -327,6 +347,27 @@ describe("5.4 aggregates", () => {
     other.report("a", sums(1, 1));
     expect(other.inFlight("a").count).toBe(0);
     expect(world.state(managed)).toBe("pending");
+  });
+
+  test("a report without a success acknowledges nothing, even when a managed one that explained one is cancelled", () => {
+    const world = worldWithBaseline();
+    const managed = world.reserve();
+    world.reserve(unmanaged(1));
+    world.report("a", sums(1, 1));
+    world.cancel(managed);
+    world.report("a", sums(1, 1));
+    expect(world.inFlight("a").count).toBe(1);
+    world.report("a", sums(2, 2));
+    expect(world.inFlight("a").count).toBe(0);
+  });
+
+  test("successes count from the baseline", () => {
+    const world = worldWithBaseline();
+    world.report("a", sums(50, 0), { instance: "run-2" });
+    world.reserve();
+    world.reserve(unmanaged(1));
+    world.report("a", sums(51, 1), { instance: "run-2" });
+    expect(world.inFlight("a").count).toBe(2);
   });
 
   test("a surplus from before cannot pay for a managed one made since", () => {
