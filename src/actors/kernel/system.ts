@@ -96,6 +96,14 @@ export class ActorSystem {
     return (await this.#threads.get(place)?.end(deadlineMs)) ?? true;
   }
 
+  /** Stops one actor and forgets its name, which can then be given anew. */
+  async stopActor(name: string): Promise<void> {
+    const cell = this.#cells.get(name);
+    this.#cells.delete(name);
+    this.#portables.delete(name);
+    await cell?.stop();
+  }
+
   /** How each actor is: for metrics. */
   status(): { actor: string; state: CellState; depth: number }[] {
     return [...this.#cells.values()].map((cell) => ({ actor: cell.name, state: cell.state, depth: cell.depth }));
