@@ -120,6 +120,15 @@ describe("2.1 lifecycle", () => {
     expect(configured.reserve().nodeId).toBe("c");
   });
 
+  test("a configured node that was reserved on before it was heard is awaited after a restart", () => {
+    const nodes = [{ nodeId: "c", endpoint: "http://c", ledger: false }];
+    const before = new World({ nodes, startGuardMs: 0 });
+    before.reserve();
+    const world = before.restart();
+    expect(world.reasons()).toEqual({ awaited: 1 });
+    expect(world.inFlight("c").count).toBe(1);
+  });
+
   test("creations wait until all awaited or configured nodes have reported, at most startGuard", () => {
     const before = new World();
     before.report("a");
