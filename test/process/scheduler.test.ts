@@ -52,11 +52,10 @@ const cold = { hint: { new_cold_sandbox: { cpu_count: 1, memory_mb: 1024 } } };
 
 describe("the scheduler program", () => {
   test("serves, says what it does not keep, and ends within 5 s of SIGTERM with 0", async () => {
-    await using scheduler = await SchedulerProcess.start(["--grpc", "127.0.0.1:9090"]);
+    await using scheduler = await SchedulerProcess.start();
     expect(await scheduler.call("GET", "/readyz")).toEqual({ status: 200, body: { status: "ready" } });
     const messages = scheduler.log.map(({ msg }) => msg);
     expect(messages).toContain("reservations are kept in memory only: a restart forgets what is in flight");
-    expect(messages.filter((msg) => msg.includes("gRPC"))).toHaveLength(1);
     const { code, tookMs } = await scheduler.stop();
     expect(code).toBe(0);
     expect(tookMs).toBeLessThan(5_000);
@@ -158,7 +157,8 @@ describe("the scheduler program", () => {
       EVENKEEL_PLACEMENT_RESERVATION_TTL: "5m",
       EVENKEEL_STRATEGY: " Round_Robin ",
     });
-    expect(scheduler.log.find(({ http }) => http !== undefined)).toMatchObject({ strategy: "round_robin" });
+    const metrics = await (await fetch(`${scheduler.url}/metrics`)).text();
+    expect(metrics).toContain('evenkeel_schedule_assignments_total{strategy="round_robin"} 0');
     const stranger = await scheduler.call<Refused>("POST", "/v1/nodes/other/heartbeat", heartbeat("other"));
     expect(stranger).toMatchObject({ status: 400, body: { error: { message: "node is not in scheduler node list" } } });
     await scheduler.call("POST", "/v1/nodes/static-1/heartbeat", heartbeat("static-1"));
@@ -208,6 +208,37 @@ describe("over real HTTP", () => {
     expect(refused.body.error.details.reasons).toEqual({ unhealthy: 1 });
     const metrics = await (await fetch(`${scheduler.url}/metrics`)).text();
     expect(metrics).toMatch(/^evenkeel_reservations_expired_total 1$/m);
+  });
+
+  test("a late confirm that no longer fits is expired, and force charges past capacity", async () => {
+    await using scheduler = await SchedulerProcess.start(["--placement-reservation-ttl", "1s"]);
+    const small = { ...heartbeat("a"), snapshot: { cpu_count: 1, memory_total_bytes: 2 ** 30 } };
+    await scheduler.call("POST", "/v1/nodes/a/heartbeat", small);
+    const first = (await scheduler.call<Scheduled>("POST", "/v1/schedule", cold)).body.reservation;
+    const state = async (): Promise<unknown> =>
+      (await scheduler.call<{ reservation: unknown }>("GET", `/v1/reservations/${first?.id}`)).body.reservation;
+    await expect.poll(state, { timeout: 5_000 }).toMatchObject({ state: "expired", reason: "lease", cpu: 0 });
+    const second = (await scheduler.call<Scheduled>("POST", "/v1/schedule", cold)).body.reservation;
+    await scheduler.call("POST", `/v1/reservations/${second?.token}/confirm`, { sandbox_id: "s2" });
+    const path = `/v1/reservations/${first?.token}/confirm`;
+    const refused = await scheduler.call<Refused>("POST", path, { sandbox_id: "s1" });
+    expect(refused).toMatchObject({ status: 410, body: { error: { code: "expired" } } });
+    const forced = await scheduler.call("POST", path, { sandbox_id: "s1", force: true });
+    expect(forced).toMatchObject({ status: 200, body: { reservation: { state: "confirmed", late: true } } });
+    const { nodes } = (await scheduler.call<Nodes>("GET", "/v1/nodes")).body;
+    expect(nodes).toMatchObject([{ over_limit: true, available: { cpu: 0, memory_bytes: 0 }, in_flight: { cpu: 2 } }]);
+  });
+
+  test("creations are unavailable until the configured nodes have reported", async () => {
+    const path = fileOf("guarded.json", '{"start_guard":"10m","nodes":[{"id":"a","endpoint":"http://a"}]}');
+    await using scheduler = await SchedulerProcess.start(["--config", path]);
+    const unavailable = { status: 503, body: { error: { code: "unavailable", details: { retry: "unchanged" } } } };
+    expect(await scheduler.call("POST", "/v1/schedule", cold)).toMatchObject(unavailable);
+    expect(await scheduler.call("GET", "/readyz")).toMatchObject(unavailable);
+    expect((await scheduler.call("GET", "/healthz")).status).toBe(200);
+    await scheduler.call("POST", "/v1/nodes/a/heartbeat", heartbeat("a"));
+    expect((await scheduler.call("POST", "/v1/schedule", cold)).status).toBe(200);
+    expect((await scheduler.call("GET", "/readyz")).status).toBe(200);
   });
 
   test("a mailbox that is full answers 429 with Retry-After, and nothing was changed", async () => {
