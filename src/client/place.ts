@@ -50,7 +50,8 @@ export interface Refusal {
  * - `refused`: every node that was tried refused; `refusals` says why.
  * - `failed`: `create` threw `CreateFailed`, the error's cause.
  * - `uncertain`: nobody knows whether the sandbox exists; the reservation ends by itself if it does not.
- * - `expired`: the confirm came late and no longer fitted; the sandbox has been destroyed (else `sandboxId` is set).
+ * - `expired`: the reservation ended before `create` could begin; or the confirm came late and no longer fitted, and the
+ *   sandbox has been destroyed (else `sandboxId` is set).
  * - `unconfirmed`: the sandbox exists and the scheduler gave no answer to its confirm.
  * - any other: what the scheduler answered to the schedule or, where `sandboxId` is set, to the confirm.
  */
@@ -164,6 +165,12 @@ async function begin({ client, clock, request, options }: PlaceInit, refusals: r
       refusals,
     });
   }
+  if (reservation.state !== "pending") {
+    const message = "the reservation had ended before its answer arrived";
+    throw new PlaceError({ code: "expired", message, node, reservation, refusals });
+  }
+  // An answer that got lost on its way left it marked; it has arrived now.
+  if (reservation.uncertain) await quietly(client.renew(token, { withinMs: CLOSE_WITHIN_MS }));
   const lease = new Lease({ client, clock, token, reservation, askedAtMs });
   return { node, reservation, token, lease, refusals };
 }

@@ -1,7 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { CreateFailed, CreateRefused, PlaceError, PlacementClient, PlacementError } from "../../src/client/index.ts";
 import { LossyProxy } from "./lossy-proxy.ts";
 import { RunningScheduler } from "./running-scheduler.ts";
+
+// Several programs start in one test, on machines that do other things meanwhile.
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 });
 
 const TWO_CPUS = { hint: { new_cold_sandbox: { cpu_count: 2, memory_mb: 1024 } } };
 
@@ -286,6 +289,35 @@ describe("calls and answers that get lost", () => {
     expect(second?.body).toEqual(first?.body);
     expect(await pendingNow()).toBe(before + 1);
     expect(reservation?.state).toBe("pending");
+  });
+
+  /** A proxy that loses the first answer to a schedule, after `verb` has been said of its reservation. */
+  const losingAfter = (verb: "uncertain" | "cancel"): Promise<LossyProxy> =>
+    LossyProxy.open(scheduler.url, (each, nth) => (each === "schedule" && nth === 1 ? "lose_answer" : "pass"), {
+      async beforeLosing(answer) {
+        const { id } = (answer as { reservation: { id: string } }).reservation;
+        await scheduler.call(`/v1/reservations/${id}/${verb}`, {});
+      },
+    });
+
+  test("one that the scheduler noticed, and marked uncertain, is taken back before the create begins", async () => {
+    await using proxy = await losingAfter("uncertain");
+    await new PlacementClient({ url: proxy.url }).place(TWO_CPUS, async (_node, { reservation }) => {
+      expect(reservation.uncertain).toBe(true);
+      expect(await scheduler.reservation(reservation.id)).toMatchObject({ state: "pending", uncertain: false });
+      return newSandbox();
+    });
+    expect(proxy.to("schedule")).toHaveLength(2);
+  });
+
+  test("one whose reservation has ended meanwhile creates nothing", async () => {
+    await using proxy = await losingAfter("cancel");
+    const failure = await failureOf(
+      new PlacementClient({ url: proxy.url }).place(TWO_CPUS, async () => {
+        throw new Error("it must not begin");
+      }),
+    );
+    expect(failure).toMatchObject({ code: "expired", sandboxId: null, reservation: { state: "cancelled" } });
   });
 
   test("each attempt of place has a request id of its own", async () => {

@@ -5,6 +5,9 @@ import { run } from "../../src/programs/command-line.ts";
 import { type CommandResult, evenkeel } from "./evenkeel-command.ts";
 import { RunningScheduler } from "./running-scheduler.ts";
 
+// Several programs start in one test, on machines that do other things meanwhile.
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 });
+
 let scheduler: RunningScheduler;
 
 /** Runs a command line in this process, which is what `evenkeel` does after it was started, and takes what it says. */

@@ -13,22 +13,35 @@ export interface SeenCall {
   readonly fate: Fate;
 }
 
+export interface LossyProxyOptions {
+  /** What happens between a lost answer and whatever its caller does next. */
+  readonly beforeLosing?: (answer: unknown) => Promise<void>;
+}
+
 /** A proxy in front of a scheduler that loses what the test says. */
 export class LossyProxy implements AsyncDisposable {
   /** Every call, in order of arrival. */
   readonly calls: SeenCall[] = [];
-  readonly #target: string;
+  /** Where calls go: a test puts another scheduler's URL here. */
+  target: string;
   readonly #fateOf: (path: string, nth: number) => Fate;
   readonly #server = createServer((request, response) => void this.#take(request, response));
 
-  private constructor(target: string, fateOf: (path: string, nth: number) => Fate) {
-    this.#target = target;
+  readonly #options: LossyProxyOptions;
+
+  private constructor(target: string, fateOf: (path: string, nth: number) => Fate, options: LossyProxyOptions) {
+    this.target = target;
     this.#fateOf = fateOf;
+    this.#options = options;
   }
 
   /** `fateOf` is given the last part of the path, such as `confirm`, and how many calls of that part there were. */
-  static async open(target: string, fateOf: (verb: string, nth: number) => Fate): Promise<LossyProxy> {
-    const proxy = new LossyProxy(target, fateOf);
+  static async open(
+    target: string,
+    fateOf: (verb: string, nth: number) => Fate,
+    options: LossyProxyOptions = {},
+  ): Promise<LossyProxy> {
+    const proxy = new LossyProxy(target, fateOf, options);
     proxy.#server.listen(0, "127.0.0.1");
     await once(proxy.#server, "listening");
     return proxy;
@@ -52,12 +65,16 @@ export class LossyProxy implements AsyncDisposable {
     this.calls.push({ path, body: JSON.parse(text || "{}"), fate });
     if (fate === "lose_request") return void request.socket.destroy();
     if (fate === 502) return void response.writeHead(502, { "content-type": "text/plain" }).end("bad gateway");
-    const answer = await fetch(`${this.#target}${path}`, {
+    const answer = await fetch(`${this.target}${path}`, {
       method: request.method ?? "GET",
       ...(request.method === "POST" ? { headers: { "content-type": "application/json" }, body: text } : {}),
-    });
+    }).catch(() => null);
+    if (answer === null) return void request.socket.destroy();
     const body = await answer.text();
-    if (fate === "lose_answer") return void request.socket.destroy();
+    if (fate === "lose_answer") {
+      await this.#options.beforeLosing?.(JSON.parse(body));
+      return void request.socket.destroy();
+    }
     response.writeHead(answer.status, { "content-type": "application/json" }).end(body);
   }
 

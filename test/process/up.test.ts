@@ -3,11 +3,14 @@ import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { evenkeel } from "./evenkeel-command.ts";
 import { LivingTree } from "./living-tree.ts";
 import { RunningProgram } from "./running-program.ts";
 import { socketRequest } from "./socket-client.ts";
+
+// Several programs start in one test, on machines that do other things meanwhile.
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 });
 
 const FREE_PORT = "127.0.0.1:0";
 
