@@ -83,15 +83,15 @@ interface ArrivingReport {
   readonly fresh: boolean;
 }
 
-function hears(core: Core, turn: Turn, node: Node, part: Part): boolean {
-  if (node.unregistered !== null) return false;
+/** That the node has unregistered makes no difference: a late report of an instance before must not bring it back. */
+function hears(core: Core, turn: Turn, part: Part): boolean {
   const { silenceFloorMs, config } = core;
   return isFresh(part, { nowMs: turn.now.nowMs, reportTtlMs: config.reportTtlMs, silenceFloorMs });
 }
 
 function takeResource(core: Core, turn: Turn, node: Node, heartbeat: Heartbeat, resource: ResourceReport): boolean {
   const { serviceInstanceId, sequence } = heartbeat;
-  const fresh = hears(core, turn, node, node.daemon);
+  const fresh = hears(core, turn, node.daemon);
   const standing = admit(turn, node, node.daemon, {
     part: "daemon",
     serviceInstanceId,
@@ -156,7 +156,7 @@ function takeSamples(core: Core, turn: Turn, node: Node, samples: Samples): void
 
 function takeSnapshot(core: Core, turn: Turn, node: Node, heartbeat: Heartbeat, snapshot: SnapshotReport): boolean {
   const { serviceInstanceId, sequence } = heartbeat;
-  const fresh = hears(core, turn, node, node.runtime);
+  const fresh = hears(core, turn, node.runtime);
   const { reportedAtUnixMs } = snapshot;
   const report = { part: "runtime", serviceInstanceId, sequence, reportedAtUnixMs, fresh } as const;
   const standing = admit(turn, node, node.runtime, report);

@@ -103,14 +103,16 @@ interface Binding {
 function bindTo(core: Core, turn: Turn, reservation: Reservation, { sandboxId, late, deleted }: Binding): void {
   const { terms } = reservation;
   if (reservation.status === "pending") rechargeReplacements(turn, reservation);
+  // An orphan that is confirmed again is what a CREATE event told of it; another sandbox is not.
+  const same = reservation.sandboxId === sandboxId;
   turn.emit({
     type: "confirmed",
     id: terms.id,
     sandboxId,
     late,
     provisional: false,
-    filledCpuMillicores: null,
-    filledMemoryBytes: null,
+    filledCpuMillicores: same ? reservation.filledCpuMillicores : null,
+    filledMemoryBytes: same ? reservation.filledMemoryBytes : null,
   });
   const node = nodeOf(core, reservation);
   if (node !== undefined) {

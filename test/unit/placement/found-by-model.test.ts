@@ -1,0 +1,41 @@
+/** What the model of `test/property/placement` found in the core, each as the shortest sequence that shows it. */
+import { describe, expect, test } from "vitest";
+import { World } from "./world.ts";
+
+describe("5.1: a node that has unregistered stays away until a new instance of it reports", () => {
+  test("a late heartbeat of an instance that was superseded does not bring it back", () => {
+    const world = new World();
+    world.report("a", {}, { instance: "run-1", sandboxIds: [] });
+    world.report("a", {}, { instance: "run-2", sandboxIds: [] });
+    world.ask({ type: "unregister", nodeId: "a", serviceInstanceId: "run-2" });
+    world.report("a", {}, { instance: "run-1", sandboxIds: [] });
+    expect(world.reasons()).toEqual({ unhealthy: 1 });
+    world.report("a", {}, { instance: "run-3", sandboxIds: [] });
+    expect(world.hintless()).toBe("a");
+  });
+
+  test("nor does one of the instance that had unregistered before the last", () => {
+    const world = new World();
+    for (const instance of ["run-1", "run-2"]) {
+      world.report("a", {}, { instance, sandboxIds: [] });
+      world.ask({ type: "unregister", nodeId: "a", serviceInstanceId: instance });
+    }
+    world.report("a", {}, { instance: "run-1", sandboxIds: [] });
+    expect(world.reasons()).toEqual({ unhealthy: 1 });
+  });
+});
+
+test("5.4: what a CREATE event filled in stays known when its orphan is confirmed again", () => {
+  const world = new World();
+  world.report("a", {}, { sandboxIds: [] });
+  const reservation = world.reserve({ cpuMillicores: null });
+  expect(reservation.cpuMillicores).toBe(0);
+  world.uncertain(reservation);
+  world.event("a", "CREATE", "sandbox", { cpu: 2 });
+  expect(world.confirm(reservation, "sandbox").cpuMillicores).toBe(2000);
+  world.report("a", {}, { sandboxIds: [] });
+  world.pass(15_000);
+  world.report("a", {}, { sandboxIds: [] });
+  expect(world.state(reservation)).toBe("expired");
+  expect(world.confirm(reservation, "sandbox")).toMatchObject({ state: "confirmed", late: true, cpuMillicores: 2000 });
+});
