@@ -3,6 +3,7 @@ import { checkSampling } from "./check-sampling.ts";
 import type { Finish } from "./command-line.ts";
 import { DAEMON_SETTINGS } from "./daemon-settings.ts";
 import { addFlags, flagOf, resolveSettings, variableOf } from "./options.ts";
+import { preferSmallHeap } from "./small-heap.ts";
 
 const MORE_HELP = `
 Every flag has an environment variable and a key in the configuration file (TOML or JSON):
@@ -25,6 +26,7 @@ export function daemonCommand(finish: Finish): Command {
     const file = (flags.config as string | undefined) ?? process.env.EVENKEEL_CONFIG ?? null;
     const settings = resolveSettings(DAEMON_SETTINGS, { flags, environment: process.env, file });
     if (flags.check === true) return finish(checkSampling(settings, process.stdout));
+    preferSmallHeap();
     // Loaded only when it runs: the other commands need none of it.
     const { runDaemon } = await import("./daemon.ts");
     finish(await runDaemon(settings));
