@@ -69,6 +69,20 @@ test("heartbeats rarer than the report ttl of a scheduler leave the nodes in", (
   expect(result.placed).toBe(100);
 });
 
+test("on 50 equal nodes least loaded is twice as even as round robin, and peaks lower", () => {
+  const terms = termsWith({
+    fleet: fleetNamed("equal-50-nodes"),
+    workload: { requests: 3_000, ratePerSecond: 50, lifetimeMs: 10_000 },
+    request: { cpuMillicores: 1000, memoryBytes: GIB },
+    admission: "capacity",
+    heartbeatIntervalMs: 1_000,
+  });
+  const [ours, turns] = [simulate("least_loaded", terms), simulate("round_robin", terms)];
+  expect(ours.imbalance.allocation).toBeLessThan(turns.imbalance.allocation / 2);
+  expect(ours.peak?.pressure).toBeLessThan(0.4);
+  expect(turns.peak?.pressure).toBeGreaterThan(0.5);
+});
+
 test("the same seed gives the same run, another seed another", () => {
   const terms = termsWith({
     admission: "capacity",
