@@ -6,6 +6,8 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     maxWorkers: 2,
+    // A test that means a state directory names one of its own.
+    env: { EVENKEEL_STATE_DIR: "none" },
     testTimeout: 30_000,
     hookTimeout: 30_000,
   },

@@ -2,7 +2,13 @@ import { EventEmitter } from "eventemitter3";
 import { directoryActor } from "../actors/directory/actor.ts";
 import { artifactsActor } from "../actors/directory/artifacts/actor.ts";
 import type { ArtifactsMessage, ArtifactsReference, ArtifactsReplies } from "../actors/directory/artifacts/client.ts";
-import type { Directory, DirectoryEvents, DirectoryMessage, DirectoryReplies } from "../actors/directory/client.ts";
+import type {
+  AssignmentChange,
+  Directory,
+  DirectoryEvents,
+  DirectoryMessage,
+  DirectoryReplies,
+} from "../actors/directory/client.ts";
 import { cpuTemplatesActor } from "../actors/directory/cpu-template/actor.ts";
 import type {
   TemplatesMessage,
@@ -28,14 +34,20 @@ export interface Directories {
   readonly reports: ReportsReference;
 }
 
-export function startDirectories(system: ActorSystem, settings: SchedulerSettings): Directories {
+export interface DirectoriesWiring {
+  readonly settings: SchedulerSettings;
+  /** Logs assignments; null keeps them in memory only. */
+  readonly journal: ((changes: readonly AssignmentChange[]) => void) | null;
+}
+
+export function startDirectories(system: ActorSystem, { settings, journal }: DirectoriesWiring): Directories {
   // A message that fails costs that message only: what they know they could have again only from every node.
   const onFailure = { onFailure: "resume" } as const;
   const { bindingTtlMs, reportTtlMs } = settings;
   const directoryEvents = new EventEmitter<DirectoryEvents>();
   const assignments = system.spawnLocal<DirectoryMessage, DirectoryReplies>(
     "directory",
-    directoryActor({ config: { bindingTtlMs, reportTtlMs }, events: directoryEvents }),
+    directoryActor({ config: { bindingTtlMs, reportTtlMs }, events: directoryEvents, journal }),
     onFailure,
   );
   const artifacts = system.spawnLocal<ArtifactsMessage, ArtifactsReplies>(

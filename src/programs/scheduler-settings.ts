@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { join } from "node:path";
 import { z } from "zod";
 import { defaultPlacementConfig, type PlacementConfig } from "../actors/placement/config.ts";
 import { findStrategy, STRATEGY_NAMES } from "../actors/placement/ranking/strategy.ts";
@@ -10,7 +11,7 @@ import {
   type SchedulerConfiguration,
   schedulerConfigurationSchema,
 } from "../messages/scheduler-configuration.ts";
-import { durationBetween, oneOf, refuse, show } from "../messages/settings.ts";
+import { durationBetween, oneOf, refuse, show, textNamed } from "../messages/settings.ts";
 import { readEitherForm } from "./agentenv-file.ts";
 import { LOG_SETTINGS } from "./daemon-settings.ts";
 import { type Given, readConfigurationFile, resolveSettings, UsageError, type Values } from "./options.ts";
@@ -47,10 +48,17 @@ const strategySchema: z.ZodType<string, unknown> = z.unknown().transform((given,
   return strategy?.name ?? refuse(context, `${show(given)} is not one of ${STRATEGY_NAMES.join(", ")}`);
 });
 
-const stateDirSchema: z.ZodType<"none", unknown> = z.unknown().transform((given, context) => {
-  if (given === "none") return given;
-  return refuse(context, `${show(given)}: reservations are not durable yet and "none" is the only value served`);
-});
+/** As the word that keeps state in memory only. */
+export const NO_STATE_DIR = "none";
+
+/** `/var/lib/evenkeel` for root, else below `$XDG_STATE_HOME` (XDG Base Directory Specification). */
+export function defaultStateDirectory(environment: NodeJS.ProcessEnv, uid: number): string {
+  if (uid === 0) return "/var/lib/evenkeel";
+  const home = environment.HOME ?? "/";
+  return join(environment.XDG_STATE_HOME || join(home, ".local", "state"), "evenkeel");
+}
+
+const USUAL_STATE_DIR = defaultStateDirectory(process.env, process.getuid?.() ?? 0);
 
 /** Every scalar key: a flag, a variable and a key of the file. */
 export const SCHEDULER_SETTINGS = {
@@ -70,9 +78,9 @@ export const SCHEDULER_SETTINGS = {
   stateDir: {
     key: "state_dir",
     value: "DIR",
-    help: "where reservations are kept; only none (memory) is served yet",
-    shownDefault: "none",
-    schema: stateDirSchema.default("none"),
+    help: `where reservations are kept over a restart; ${NO_STATE_DIR} keeps them in memory only`,
+    shownDefault: USUAL_STATE_DIR,
+    schema: textNamed("a path").default(USUAL_STATE_DIR),
   },
   strategy: {
     key: "strategy",

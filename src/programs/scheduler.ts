@@ -2,6 +2,7 @@ import { EventEmitter } from "eventemitter3";
 import { createHandlers } from "../actors/api/handlers.ts";
 import { createHttpServer, type HttpServer } from "../actors/api/http-server.ts";
 import { createMetrics } from "../actors/api/metrics.ts";
+import type { AssignmentChange } from "../actors/directory/client.ts";
 import type { Log } from "../actors/kernel/actor.ts";
 import type { ActorSystem } from "../actors/kernel/system.ts";
 import { placementActor } from "../actors/placement/actor.ts";
@@ -13,11 +14,12 @@ import {
   type PlacementEvents,
   type PlacementReplies,
 } from "../actors/placement/client.ts";
-import { type EventLog, memoryLog } from "../actors/placement/event-log.ts";
+import type { EventLog } from "../actors/placement/event-log.ts";
 import { type Clock, systemClock } from "../ports/clock.ts";
 import { systemRoots } from "../ports/kernel-roots.ts";
 import { createActorSystem } from "./actor-system.ts";
 import { type Directories, startDirectories } from "./directories.ts";
+import { openEventLog } from "./event-log.ts";
 import { createGrpcApi } from "./grpc-api.ts";
 import { leave, untilStopped } from "./leaving.ts";
 import { createLogger } from "./logging.ts";
@@ -41,9 +43,14 @@ export async function runScheduler(settings: SchedulerSettings): Promise<number>
   const log = await createLogger(settings);
   const system = createActorSystem(log);
   const clock = systemClock;
-  const { http, placement, directories } = startScheduler({ system, settings, log, clock, eventLog: memoryLog });
+  const opened = await openEventLog(system, settings.stateDir, log);
+  if ("refusal" in opened) {
+    process.stderr.write(`evenkeel: ${opened.refusal}\n`);
+    return leave({ system, log, code: 1, deadlineMs: STOP_DEADLINE_MS });
+  }
+  const { eventLog } = opened;
+  const { http, placement, directories } = startScheduler({ system, settings, log, clock, eventLog });
   const grpc = settings.grpc === null ? null : await createGrpcApi({ settings, placement, directories, clock, log });
-  log.warn("reservations are kept in memory only: a restart forgets what is in flight");
   if (settings.unservedKeys.length > 0) {
     const keys = settings.unservedKeys.join(", ");
     log.warn({ keys: settings.unservedKeys }, `the configuration file has keys that are not served: ${keys}`);
@@ -104,7 +111,10 @@ export interface RunningScheduler {
 /** Wires the scheduler's actors into a system: HTTP ⇄ placement → directory. Nothing listens yet. */
 export function startScheduler({ system, settings, log, clock, eventLog }: SchedulerWiring): RunningScheduler {
   const config = placementConfigOf(settings);
-  const directories = startDirectories(system, settings);
+  const directories = startDirectories(system, {
+    settings,
+    journal: eventLog.read === null ? null : (changes) => keepAssignments(eventLog, changes),
+  });
   const { directory, directoryEvents } = directories;
   const placementEvents = new EventEmitter<PlacementEvents>();
   const reference = system.spawnLocal<PlacementActorMessage, PlacementReplies>(
@@ -119,6 +129,15 @@ export function startScheduler({ system, settings, log, clock, eventLog }: Sched
   const handlers = createHandlers({ placement, directory });
   const http = createHttpServer({ handlers, metrics, version: packageVersion(), clock, log });
   return { http, placement, directories };
+}
+
+/**
+ * What rosters and time make of assignments hangs no answer on the log: when it is lost with a failing disk, the next
+ * rosters say it again.
+ */
+function keepAssignments(eventLog: EventLog, changes: readonly AssignmentChange[]): void {
+  const entries = changes.map((assignment) => ({ assignment }));
+  eventLog.append(entries, () => undefined);
 }
 
 /** Why the address cannot be had, in one line with the mend. */

@@ -1,10 +1,10 @@
 import type { Logger } from "pino";
-import { memoryLog } from "../actors/placement/event-log.ts";
 import { systemClock } from "../ports/clock.ts";
 import { createActorSystem } from "./actor-system.ts";
 import { USUAL_SCHEDULER_URL } from "./api-client-settings.ts";
 import { missingProcfs, type RunningDaemon, startDaemon } from "./daemon.ts";
 import { type DaemonSettings, SOCKET_SETTING } from "./daemon-settings.ts";
+import { openEventLog } from "./event-log.ts";
 import { leave, untilStopped } from "./leaving.ts";
 import { createLogger } from "./logging.ts";
 import { describeListenError, startScheduler } from "./scheduler.ts";
@@ -30,13 +30,13 @@ export async function runUp(settings: UpSettings): Promise<number> {
   const stopped = untilStopped();
   const log = await createLogger(settings.scheduler);
   const system = createActorSystem(log);
-  const { http } = startScheduler({
-    system,
-    settings: settings.scheduler,
-    log,
-    clock: systemClock,
-    eventLog: memoryLog,
-  });
+  const opened = await openEventLog(system, settings.scheduler.stateDir, log);
+  if ("refusal" in opened) {
+    complain(opened.refusal);
+    return leave({ system, log, code: 1, deadlineMs: STOP_DEADLINE_MS });
+  }
+  const { eventLog } = opened;
+  const { http } = startScheduler({ system, settings: settings.scheduler, log, clock: systemClock, eventLog });
   let daemon: RunningDaemon | null = null;
 
   async function end(code: number): Promise<number> {

@@ -1,19 +1,21 @@
 import type { EventEmitter } from "eventemitter3";
 import type { Actor, ActorContext, Answer, LocalActor } from "../kernel/actor.ts";
 import type { RouteChange } from "../placement/client.ts";
-import { Assignments, type AssignmentsConfig, type AssignmentsOutcome } from "./assignments.ts";
+import { type AssignmentChange, Assignments, type AssignmentsConfig, type AssignmentsOutcome } from "./assignments.ts";
 import type { DirectoryEvents, DirectoryMessage, LookupAnswer } from "./client.ts";
 
 export interface DirectoryOptions {
   readonly config: AssignmentsConfig;
   readonly events: EventEmitter<DirectoryEvents>;
+  /** Logs what rosters and time changed; null keeps it in memory only. What calls said is in the log already. */
+  readonly journal: ((changes: readonly AssignmentChange[]) => void) | null;
 }
 
 /** Look-ups judge by themselves what is over; this only bounds how much of it is kept. */
 const SWEEP_MS = 1_000;
 
 /** Owns what no placement decision reads: which node a sandbox is on. It hears of it from the placement actor. */
-export function directoryActor({ config, events }: DirectoryOptions): LocalActor<DirectoryMessage> {
+export function directoryActor({ config, events, journal }: DirectoryOptions): LocalActor<DirectoryMessage> {
   return {
     create({ clock, log }: ActorContext): Actor<DirectoryMessage> {
       const assignments = new Assignments(config);
@@ -23,8 +25,18 @@ export function directoryActor({ config, events }: DirectoryOptions): LocalActor
           events.emit("duplicate", { sandboxId });
         }
       };
+      const onRoute = (change: RouteChange): void => {
+        const outcome = follow(assignments, change, clock.monotonicMs());
+        note(outcome);
+        if (change.type === "roster") keep(outcome);
+      };
+      const keep = ({ changes }: AssignmentsOutcome): void => {
+        if (changes.length > 0) journal?.(changes);
+      };
       const sweep = (): void => {
-        note(assignments.onTick(clock.monotonicMs()));
+        const outcome = assignments.onTick(clock.monotonicMs());
+        note(outcome);
+        keep(outcome);
         timer = clock.after(SWEEP_MS, sweep);
       };
       let timer = clock.after(SWEEP_MS, sweep);
@@ -36,7 +48,10 @@ export function directoryActor({ config, events }: DirectoryOptions): LocalActor
         receive(message: DirectoryMessage, answer: Answer) {
           switch (message.type) {
             case "routes":
-              for (const change of message.changes) note(follow(assignments, change, clock.monotonicMs()));
+              for (const change of message.changes) onRoute(change);
+              return;
+            case "restore":
+              assignments.replay(message.changes, clock.monotonicMs());
               return;
             case "lookup":
               answer(onLookup(message.sandboxId));

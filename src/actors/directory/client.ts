@@ -1,6 +1,10 @@
 /** All that others use of the directory actor. */
 import type { Reference } from "../kernel/reference.ts";
 import type { RouteChange } from "../placement/client.ts";
+import type { AssignmentChange } from "./assignments.ts";
+
+export type { AssignmentChange } from "./assignments.ts";
+export { type AssignmentEntry, foldAssignments } from "./fold-assignments.ts";
 
 /** Placement → directory: what was decided about where sandboxes are, in order, once it is committed. */
 export interface Routes {
@@ -13,7 +17,13 @@ export interface Lookup {
   readonly sandboxId: string;
 }
 
-export type DirectoryMessage = Routes | Lookup;
+/** Placement → directory, at the start: what the log knows of assignments. */
+export interface Restore {
+  readonly type: "restore";
+  readonly changes: readonly AssignmentChange[];
+}
+
+export type DirectoryMessage = Routes | Lookup | Restore;
 
 export interface LookupAnswer {
   /** Null: not known, or not for longer than `binding_ttl`. */

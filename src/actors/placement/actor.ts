@@ -2,14 +2,14 @@ import type { EventEmitter } from "eventemitter3";
 import { refuse } from "../../messages/errors.ts";
 import type { PlacementMessage, Reply } from "../../messages/placement.ts";
 import type { Timer } from "../../ports/clock.ts";
-import type { Directory } from "../directory/client.ts";
+import { type Directory, foldAssignments } from "../directory/client.ts";
 import type { Actor, ActorContext, Answer, LocalActor } from "../kernel/actor.ts";
 import { backoffMs } from "../kernel/backoff.ts";
 import { describeThrown } from "../kernel/outcome.ts";
 import type { PlacementActorMessage, PlacementEvents, ReadinessAnswer } from "./client.ts";
 import { CommitQueue } from "./commit-queue.ts";
 import type { PlacementConfig } from "./config.ts";
-import type { EventLog } from "./event-log.ts";
+import { assignmentEntriesOf, type EventLog, type LogEntry, placementEventsOf } from "./event-log.ts";
 import type { Instant, Outcome } from "./events.ts";
 import { createPlacement, type Placement } from "./state.ts";
 
@@ -56,6 +56,7 @@ class PlacementActor implements Actor<PlacementActorMessage> {
   readonly #queue: CommitQueue;
   #phase: Phase = { name: "recovering", waitsFor: "the log has not been read yet" };
   #failuresInRow = 0;
+  #directoryRestored = false;
   /** Wall time minus monotonic time. */
   #clocksApartMs = Number.NEGATIVE_INFINITY;
   #tickTimer: Timer | null = null;
@@ -87,7 +88,7 @@ class PlacementActor implements Actor<PlacementActorMessage> {
   #decide(placement: Placement, message: PlacementMessage, answer: Answer): void {
     const outcome = placement.handle(message, this.#now());
     if (message.type === "tick") this.#tickAtNextDue(placement);
-    this.#queue.add(outcome.events, (committed) => {
+    this.#queue.add(entriesOf(outcome), (committed) => {
       if (!committed) {
         answer(UNKNOWN);
         return;
@@ -138,9 +139,19 @@ class PlacementActor implements Actor<PlacementActorMessage> {
         return;
       }
       const placement = createPlacement(config, this.#context, this.#now());
-      placement.replay(content.events, this.#now());
+      const entries = [...content.entries];
+      placement.replay(placementEventsOf(entries), this.#now());
+      this.#restoreDirectory(entries);
       this.#serve(placement);
     });
+  }
+
+  /** Once, at the start: later the directory has heard of everything that was committed. */
+  #restoreDirectory(entries: readonly LogEntry[]): void {
+    if (this.#directoryRestored) return;
+    this.#directoryRestored = true;
+    const changes = foldAssignments(assignmentEntriesOf(entries));
+    this.#options.directory.tell({ type: "restore", changes }, "urgent");
   }
 
   #serve(placement: Placement): void {
@@ -174,6 +185,14 @@ class PlacementActor implements Actor<PlacementActorMessage> {
     const nowMs = Math.floor(monotonicMs);
     return { nowMs, wallMs: nowMs + this.#clocksApartMs };
   }
+}
+
+/** What of an outcome stands in the log. */
+function entriesOf({ events, routes }: Outcome<unknown>): readonly LogEntry[] {
+  if (routes.length === 0) return events;
+  const entries: LogEntry[] = [...events];
+  for (const route of routes) if (route.type !== "roster") entries.push({ route });
+  return entries;
 }
 
 const UNKNOWN: Reply<never> = {

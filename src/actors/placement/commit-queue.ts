@@ -1,11 +1,10 @@
-import type { EventLog } from "./event-log.ts";
-import type { PlacementEvent } from "./events.ts";
+import type { EventLog, LogEntry } from "./event-log.ts";
 
 /** Called once: with true when the decision's position is committed, with false when nothing can be promised. */
 export type Settle = (committed: boolean) => void;
 
 interface Batch {
-  readonly events: PlacementEvent[];
+  readonly entries: LogEntry[];
   readonly settles: Settle[];
 }
 
@@ -18,13 +17,13 @@ interface Batch {
  * ```
  *
  * One batch is in flight; deciding goes on meanwhile and gathers the next, so the log's latency bounds only how long an
- * answer waits. A decision without events waits too: the state it was computed from may stand on events in flight.
+ * answer waits. A decision without entries waits too: the state it was computed from may stand on entries in flight.
  * Its length is bounded by what the mailbox lets through in one append.
  */
 export class CommitQueue {
   readonly #log: EventLog;
   readonly #onFailed: (reason: string) => void;
-  #gathered: Batch = { events: [], settles: [] };
+  #gathered: Batch = { entries: [], settles: [] };
   #inFlight: Batch | null = null;
 
   /** `onFailed` is called after everything has been settled; the state that was decided on is then worth nothing. */
@@ -37,8 +36,8 @@ export class CommitQueue {
     return this.#inFlight === null && this.#gathered.settles.length === 0;
   }
 
-  add(events: readonly PlacementEvent[], settle: Settle): void {
-    for (const event of events) this.#gathered.events.push(event);
+  add(entries: readonly LogEntry[], settle: Settle): void {
+    for (const entry of entries) this.#gathered.entries.push(entry);
     this.#gathered.settles.push(settle);
   }
 
@@ -46,13 +45,13 @@ export class CommitQueue {
   flush(): void {
     if (this.#inFlight !== null || this.#gathered.settles.length === 0) return;
     const batch = this.#gathered;
-    this.#gathered = { events: [], settles: [] };
-    if (batch.events.length === 0) {
+    this.#gathered = { entries: [], settles: [] };
+    if (batch.entries.length === 0) {
       for (const settle of batch.settles) settle(true);
       return;
     }
     this.#inFlight = batch;
-    this.#log.append(batch.events, (failure) => {
+    this.#log.append(batch.entries, (failure) => {
       // A log that answers twice must not settle the batch after this one.
       if (this.#inFlight === batch) this.#finish(batch, failure);
     });
@@ -66,7 +65,7 @@ export class CommitQueue {
       return;
     }
     const lost = [...batch.settles, ...this.#gathered.settles];
-    this.#gathered = { events: [], settles: [] };
+    this.#gathered = { entries: [], settles: [] };
     for (const settle of lost) settle(false);
     this.#onFailed(failure);
   }

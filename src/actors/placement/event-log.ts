@@ -1,15 +1,32 @@
-import type { PlacementEvent } from "./events.ts";
+import type { AssignmentChange, AssignmentEntry } from "../directory/client.ts";
+import type { JournaledRoute, PlacementEvent } from "./events.ts";
 
 /**
- * Where the placement actor's events are committed before anything decided with them is told. Implementations may be in
+ * One line of the log: a durable change of placement; where a call said that a sandbox is; or what the directory itself
+ * made of rosters and of time.
+ */
+export type LogEntry = PlacementEvent | { readonly route: JournaledRoute } | { readonly assignment: AssignmentChange };
+
+/** The entries that rebuild the directory of assignments. */
+export function* assignmentEntriesOf(entries: Iterable<LogEntry>): Generator<AssignmentEntry> {
+  for (const entry of entries) if (!("change" in entry)) yield entry;
+}
+
+/** The entries that rebuild placement. */
+export function* placementEventsOf(entries: Iterable<LogEntry>): Generator<PlacementEvent> {
+  for (const entry of entries) if ("change" in entry) yield entry;
+}
+
+/**
+ * Where the placement actor's decisions are committed before anything decided with them is told. Implementations may be in
  * another thread; both calls end in exactly one call of `done`, at once or later.
  */
 export interface EventLog {
   /**
-   * Commits the events, all of them or none, after everything appended before. Only one append is open at a time.
+   * Commits the entries, all of them or none, after everything appended before. Placement keeps one append open at a time.
    * `done(null)`: they are durable. `done(reason)`: nothing is promised, some may be durable all the same.
    */
-  append(events: readonly PlacementEvent[], done: (failure: string | null) => void): void;
+  append(entries: readonly LogEntry[], done: (failure: string | null) => void): void;
   /**
    * Gives back what was committed, in order, for a start or after a failed append. It fails for as long as an append
    * would: who reads means to go on. Null: this log keeps nothing, and its appends never fail.
@@ -18,11 +35,11 @@ export interface EventLog {
 }
 
 export type LogContent =
-  | { readonly ok: true; readonly events: Iterable<PlacementEvent> }
+  | { readonly ok: true; readonly entries: Iterable<LogEntry> }
   | { readonly ok: false; readonly reason: string };
 
-/** `--state-dir none`: what the process holds is all there is, so every event is as durable as it will ever be. */
+/** `--state-dir none`: what the process holds is all there is, so every entry is as durable as it will ever be. */
 export const memoryLog: EventLog = {
-  append: (_events, done) => done(null),
+  append: (_entries, done) => done(null),
   read: null,
 };

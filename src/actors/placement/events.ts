@@ -186,6 +186,9 @@ export type RouteChange =
   | { readonly type: "deleted"; readonly sandboxId: string }
   | { readonly type: "node_gone"; readonly nodeId: string };
 
+/** What stands in the log of it; rosters are left to the directory, which logs what they change. */
+export type JournaledRoute = Exclude<RouteChange, { readonly type: "roster" }>;
+
 /** What a handler did, beside its reply. Events are to be committed before the reply leaves. */
 export interface Outcome<Answer> {
   readonly reply: Answer;

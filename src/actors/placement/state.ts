@@ -236,12 +236,7 @@ export class Placement {
    */
   replay(events: Iterable<PlacementEvent>, now: Instant): void {
     const { ledger, fleet, config } = this.#core;
-    for (const { position, wallMs, change } of events) {
-      this.#position = Math.max(this.#position, position);
-      // A wall clock set back must not put the past into the future.
-      const agoMs = Math.max(0, now.wallMs - wallMs);
-      this.#apply(change, { position, wallMs, nowMs: now.nowMs - agoMs });
-    }
+    this.fold(events, now);
     ledger.resume({
       nowMs: now.nowMs,
       leastMs: config.uncertainTtlMs,
@@ -253,6 +248,16 @@ export class Placement {
     });
     fleet.awaitAll();
     this.#guardAgainst();
+  }
+
+  /** The first half of a replay: durable state as the log left it. Enough to make a snapshot of, not to decide on. */
+  fold(events: Iterable<PlacementEvent>, now: Instant): void {
+    for (const { position, wallMs, change } of events) {
+      this.#position = Math.max(this.#position, position);
+      // A wall clock set back must not put the past into the future.
+      const agoMs = Math.max(0, now.wallMs - wallMs);
+      this.#apply(change, { position, wallMs, nowMs: now.nowMs - agoMs });
+    }
   }
 
   /** All durable state as events that rebuild it: a log may be cut off before them. */

@@ -15,7 +15,7 @@ function start() {
   const events = new EventEmitter<DirectoryEvents>();
   const directory = system.spawnLocal<DirectoryMessage, DirectoryReplies>(
     "directory",
-    directoryActor({ config: { bindingTtlMs: 30_000, reportTtlMs: 30_000 }, events }),
+    directoryActor({ journal: null, config: { bindingTtlMs: 30_000, reportTtlMs: 30_000 }, events }),
   );
   const tell = (...changes: RouteChange[]): void => void directory.tell({ type: "routes", changes });
   const lookup = async (sandboxId: string): Promise<string | null | undefined> => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { CommitQueue } from "../../../src/actors/placement/commit-queue.ts";
+import { placementEventsOf } from "../../../src/actors/placement/event-log.ts";
 import type { PlacementEvent } from "../../../src/actors/placement/events.ts";
 import { ScriptedLog } from "./scripted-log.ts";
 
@@ -28,10 +29,14 @@ describe("answers leave at their log position (placement.md, 7)", () => {
     add("c", 4);
     queue.flush();
     add("d", 5);
-    expect(log.open.map(({ events }) => events.map(({ position }) => position))).toEqual([[1, 2, 3]]);
+    expect(log.open.map(({ entries }) => [...placementEventsOf(entries)].map(({ position }) => position))).toEqual([
+      [1, 2, 3],
+    ]);
     log.open[0]?.end(null);
     expect(settled).toEqual(["a true", "b true"]);
-    expect(log.open.map(({ events }) => events.map(({ position }) => position))).toEqual([[4, 5]]);
+    expect(log.open.map(({ entries }) => [...placementEventsOf(entries)].map(({ position }) => position))).toEqual([
+      [4, 5],
+    ]);
     log.open[0]?.end(null);
     expect(settled).toEqual(["a true", "b true", "c true", "d true"]);
     expect(queue.idle).toBe(true);

@@ -1,15 +1,14 @@
-import type { EventLog } from "../../../src/actors/placement/event-log.ts";
-import type { PlacementEvent } from "../../../src/actors/placement/events.ts";
+import type { EventLog, LogEntry } from "../../../src/actors/placement/event-log.ts";
 
 export interface OpenAppend {
-  readonly events: readonly PlacementEvent[];
+  readonly entries: readonly LogEntry[];
   /** `kept`: whether the events are durable, whatever the actor is told. */
   end(failure: string | null, kept?: boolean): void;
 }
 
 /** A log whose appends end when the test says so, and that gives back what it kept. */
 export class ScriptedLog implements EventLog {
-  readonly kept: PlacementEvent[] = [];
+  readonly kept: LogEntry[] = [];
   readonly open: OpenAppend[] = [];
   /** What ends an append at once; null leaves it open. */
   onAppend: ((append: OpenAppend, count: number) => void) | null = null;
@@ -17,12 +16,12 @@ export class ScriptedLog implements EventLog {
   unreadable: string | null = null;
   appends = 0;
 
-  append(events: readonly PlacementEvent[], done: (failure: string | null) => void): void {
+  append(entries: readonly LogEntry[], done: (failure: string | null) => void): void {
     this.appends += 1;
     const append: OpenAppend = {
-      events,
+      entries,
       end: (failure, kept = failure === null) => {
-        if (kept) this.kept.push(...events);
+        if (kept) this.kept.push(...entries);
         this.open.splice(this.open.indexOf(append), 1);
         done(failure);
       },
@@ -33,7 +32,7 @@ export class ScriptedLog implements EventLog {
 
   readonly read: NonNullable<EventLog["read"]> = (done) => {
     if (this.unreadable !== null) done({ ok: false, reason: this.unreadable });
-    else done({ ok: true, events: [...this.kept] });
+    else done({ ok: true, entries: [...this.kept] });
   };
 }
 
