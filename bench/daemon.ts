@@ -24,8 +24,9 @@ const BARE = join(import.meta.dirname, "bare-http-server.ts");
 
 /** Far more often than in operation, where it is every 5 s: enough refreshes for a figure in seconds. */
 const REFRESH_MS = 200;
-const SETTLING_REFRESHES = 25;
-const MEASURED_REFRESHES = 50;
+/** Until then compiling what runs often is most of the work; in operation that is over after some minutes. */
+const SETTLING_REFRESHES = 75;
+const MEASURED_REFRESHES = 75;
 
 const CONNECTIONS = 16;
 const REQUESTS_PER_SECOND = 1_000;
