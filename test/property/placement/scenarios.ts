@@ -105,3 +105,14 @@ export const MODEL_SCENARIOS: readonly Scenario[] = [
     unknownDemand: true,
   },
 ];
+
+/** With unmanaged reservations and counters that grow: settled by aggregates, which the model does not know. */
+export const AGGREGATE_SCENARIOS: readonly Scenario[] = [
+  {
+    ...base,
+    name: "unmanaged, counters grow",
+    nodes: [traits("a", "roster", { countsCreates: true }), traits("b", "sums", { countsCreates: true })],
+    unmanaged: true,
+    unknownDemand: true,
+  },
+];

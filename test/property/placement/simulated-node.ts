@@ -33,6 +33,7 @@ export class SimulatedNode {
   #daemonRestarts = 0;
   #boots = 0;
   #sequence = 0;
+  #daemonSequence = 0;
   #resourceSequence = 0;
   #createSuccesses = 0;
   #createFails = 0;
@@ -116,6 +117,7 @@ export class SimulatedNode {
 
   restartDaemon(): void {
     this.#daemonRestarts += 1;
+    this.#daemonSequence = 0;
     this.#resourceSequence = 0;
   }
 
@@ -158,7 +160,7 @@ export class SimulatedNode {
     const sums = this.#sums;
     this.#sums = null;
     return {
-      ...this.#heartbeat(this.instance),
+      ...this.#heartbeat(this.instance, ++this.#sequence),
       snapshot: sums === null ? null : { ...sums, ...set },
       sandboxIds: this.traits.inventory === "roster" ? [...this.sandboxes.keys()] : null,
     };
@@ -169,7 +171,7 @@ export class SimulatedNode {
     if (isNew) this.#resourceSequence += 1;
     const isLedger = this.traits.inventory === "ledger";
     return {
-      ...this.#heartbeat(this.daemonInstance),
+      ...this.#heartbeat(this.daemonInstance, ++this.#daemonSequence),
       endpoint: isLedger ? null : this.endpoint,
       resource: {
         cpuCapacityMillicores: this.traits.capacity.cpu,
@@ -186,8 +188,7 @@ export class SimulatedNode {
     return `http://${this.traits.nodeId}:8080`;
   }
 
-  #heartbeat(serviceInstanceId: string): Heartbeat {
-    this.#sequence += 1;
+  #heartbeat(serviceInstanceId: string, sequence: number): Heartbeat {
     return {
       type: "heartbeat",
       nodeId: this.traits.nodeId,
@@ -195,7 +196,7 @@ export class SimulatedNode {
       clusterId: null,
       version: null,
       serviceInstanceId,
-      sequence: this.traits.numbersReports ? this.#sequence : null,
+      sequence: this.traits.numbersReports ? sequence : null,
       snapshot: null,
       sandboxIds: null,
       resource: null,

@@ -41,7 +41,9 @@ interface Attempt {
 const START: Instant = { nowMs: 5_000_000, wallMs: 1_700_000_000_000 };
 
 /** Short ones within a heartbeat, the instants of section 4 and 5, and one that makes a node unhealthy. */
-const PAUSES_MS = [1, 250, 400, 1_000, 1_500, 3_000, 5_000, 11_000, 15_000, 16_000, 31_000, 60_000, 120_000];
+const PAUSES_MS = [
+  1, 250, 250, 400, 1_000, 1_000, 1_500, 1_500, 3_000, 3_000, 5_000, 11_000, 15_000, 31_000, 60_000, 120_000,
+];
 
 export class Walk {
   readonly scenario: Scenario;
@@ -61,6 +63,15 @@ export class Walk {
     this.#watch = watch;
     this.placement = createPlacement(scenario.config, { random: seededRandom(11) }, this.now);
     this.nodes = scenario.nodes.map((traits) => new SimulatedNode(traits));
+    // A configured fleet starts unheard, for the start guard and nodes never heard from.
+    if (scenario.config.nodes === null) this.reportAll();
+  }
+
+  /** Every node reports, as it does while nothing is wrong. */
+  reportAll(): void {
+    for (const node of this.nodes) {
+      this.send(node.traits.inventory === "ledger" ? node.daemonReport(true) : node.report(this.now.wallMs));
+    }
   }
 
   static get start(): Instant {
@@ -199,10 +210,10 @@ export class Walk {
     if (kind === "readSums") return node.readSums(this.now.wallMs);
     const report = inventory === "ledger" ? node.daemonReport(true) : node.report(this.now.wallMs);
     if (kind === "daemon") {
-      node.utilization = [0.1, 0.85, 0.95, 0.95, 0.95][how % 5] ?? 0;
+      if (how % 3 === 0) node.utilization = pick([0.1, 0.85, 0.95, 0.95, 0.79, 0.9], what) ?? 0;
       if (inventory !== "ledger" && !this.#heard.has(node.instance)) return;
       // Several at once, since it takes six in a row to matter.
-      for (let again = 0; again <= what % 4; again++) this.send(node.daemonReport(how % 6 !== 0));
+      for (let again = 0; again <= what % 6; again++) this.send(node.daemonReport(how % 6 !== 0));
       return;
     }
     if (kind === "send") {

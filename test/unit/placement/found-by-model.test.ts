@@ -39,3 +39,16 @@ test("5.4: what a CREATE event filled in stays known when its orphan is confirme
   expect(world.state(reservation)).toBe("expired");
   expect(world.confirm(reservation, "sandbox")).toMatchObject({ state: "confirmed", late: true, cpuMillicores: 2000 });
 });
+
+test("6: a condition cleared by hand needs as many samples to come back, however long it had lasted", () => {
+  const world = new World();
+  world.report("a", {}, { sandboxIds: [] });
+  const conditionsAfter = (samples: number): string[] => {
+    for (let sample = 0; sample < samples; sample++) world.resource("a", { cpu: 0.95 });
+    return world.node("a").conditions.map(({ type }) => type);
+  };
+  expect(conditionsAfter(9)).toEqual(["CPU_PRESSURE"]);
+  world.ask({ type: "clear_condition", nodeId: "a", condition: "CPU_PRESSURE" });
+  expect(conditionsAfter(5)).toEqual([]);
+  expect(conditionsAfter(1)).toEqual(["CPU_PRESSURE"]);
+});

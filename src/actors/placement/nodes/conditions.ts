@@ -54,8 +54,8 @@ function breakStreak(streak: Streak): void {
 }
 
 /**
- * Counts one sample, a ratio within [0, 1] or null, and says what it completes. A completed streak begins anew, so that
- * a condition cleared by hand needs as many samples to come back as it took the first time.
+ * Counts one sample, a ratio within [0, 1] or null, and says what it completes. Samples under a condition do not count
+ * towards it, so that one cleared by hand needs as many to come back as it took the first time.
  */
 export function countSample(
   streak: Streak,
@@ -67,7 +67,7 @@ export function countSample(
     breakStreak(streak);
     return null;
   }
-  streak.high = sample >= rule.enterAt ? streak.high + 1 : 0;
+  streak.high = !active && sample >= rule.enterAt ? streak.high + 1 : 0;
   streak.low = sample < rule.recoverBelow ? streak.low + 1 : 0;
   if (!active && streak.high >= rule.enterSamples) {
     breakStreak(streak);

@@ -94,6 +94,8 @@ export interface ModelNode {
   readonly highSamples: Map<Condition, number>;
   readonly lowSamples: Map<Condition, number>;
   resourceSequence: number | null;
+  /** Arrival of the newest sample. */
+  sampledMs: number;
   /** As the newest daemon report has it. */
   utilization: ResourceReport["utilization"] | null;
   /** Number of the choice that last fell on it; 0 for never. */
@@ -150,6 +152,7 @@ export function newNode(nodeId: string, configured: boolean, endpoint: string | 
     highSamples: new Map(),
     lowSamples: new Map(),
     resourceSequence: null,
+    sampledMs: Number.POSITIVE_INFINITY,
     utilization: null,
     chosenAt: 0,
     failuresMs: [],

@@ -25,10 +25,14 @@ export function pressureOf(state: ModelState, node: ModelNode, wish: Wish | null
   return highest;
 }
 
-/** "nodes under a condition are out, or ranked behind, by `pressure_action`." */
+/** Section 2: "nodes under a condition are out, or ranked behind, by `pressure_action`." */
+function isUnderPressure(state: ModelState, node: ModelNode): boolean {
+  return [...node.conditions].some((name) => state.config.pressure[METRIC_OF[name]].action === "demote");
+}
+
+/** With what least_loaded calls demoted: "five failed outcomes … rank a node behind all others for 60 s". */
 export function isBehind(state: ModelState, node: ModelNode, nowMs: number): boolean {
-  const demotes = [...node.conditions].some((name) => state.config.pressure[METRIC_OF[name]].action === "demote");
-  return demotes || nowMs < node.demotedUntilMs;
+  return isUnderPressure(state, node) || nowMs < node.demotedUntilMs;
 }
 
 /** "at least one capacity is known, and the capacity of every requested dimension is known." */
@@ -67,7 +71,7 @@ function precedes(left: readonly (number | string)[], right: readonly (number | 
 export function choose(state: ModelState, candidates: readonly ModelNode[], wish: Wish, nowMs: number): ModelNode {
   const keyOf = (node: ModelNode): (number | string)[] =>
     state.config.strategy.trim().toLowerCase() === "round_robin"
-      ? [keepsHealthy(node) === null ? 1 : 0, isBehind(state, node, nowMs) ? 1 : 0, node.chosenAt, node.nodeId]
+      ? [keepsHealthy(node) === null ? 1 : 0, isUnderPressure(state, node) ? 1 : 0, node.chosenAt, node.nodeId]
       : leastLoadedKey(state, node, wish, nowMs);
   return candidates.reduce((best, node) => (precedes(keyOf(node), keyOf(best)) ? node : best));
 }

@@ -123,7 +123,6 @@ function takeDaemon(
   resource: ResourceReport,
   nowMs: number,
 ): boolean {
-  const lastHeardMs = node.daemon?.heardMs ?? Number.NEGATIVE_INFINITY;
   const set = (part: ModelPart): void => {
     node.daemon = part;
   };
@@ -134,7 +133,8 @@ function takeDaemon(
   if (node.ledger) state.reported.add(node.nodeId);
   node.resourceCapacity = keepKnown(node.resourceCapacity, resource);
   takeBoot(state, node, heartbeat.bootId);
-  const isGap = nowMs - lastHeardMs > state.config.reportTtlMs;
+  // "as do a gap longer than `report_ttl`": between two samples, whatever came between them.
+  const isGap = nowMs - node.sampledMs > state.config.reportTtlMs;
   if (reception === "new instance" || isGap) {
     node.highSamples.clear();
     node.lowSamples.clear();
@@ -146,7 +146,7 @@ function takeDaemon(
     heartbeat.resourceSequence === node.resourceSequence;
   node.utilization = resource.utilization;
   node.resourceSequence = heartbeat.resourceSequence;
-  if (!isSameSample) takeSamples(state, node, resource);
+  if (!isSameSample) takeSamples(state, node, resource, nowMs);
   return true;
 }
 
@@ -168,12 +168,15 @@ function takeBoot(state: ModelState, node: ModelNode, bootId: string | null): vo
 }
 
 /** Section 6: "enter at ≥ 0.90 in 6 consecutive samples, recover below 0.80 in 2"; null breaks both streaks. */
-function takeSamples(state: ModelState, node: ModelNode, resource: ResourceReport): void {
+function takeSamples(state: ModelState, node: ModelNode, resource: ResourceReport, nowMs: number): void {
+  node.sampledMs = nowMs;
   for (const condition of CONDITIONS) {
     const metric = METRIC_OF[condition];
     const rule = state.config.pressure[metric];
     const value = resource.utilization[metric];
-    const high = value !== null && value >= rule.enterAt ? (node.highSamples.get(condition) ?? 0) + 1 : 0;
+    // Under a condition nothing counts towards it: cleared, "it may come back after as many samples as the first time".
+    const counts = value !== null && value >= rule.enterAt && !node.conditions.has(condition);
+    const high = counts ? (node.highSamples.get(condition) ?? 0) + 1 : 0;
     const low = value !== null && value < rule.recoverBelow ? (node.lowSamples.get(condition) ?? 0) + 1 : 0;
     node.highSamples.set(condition, high);
     node.lowSamples.set(condition, low);
