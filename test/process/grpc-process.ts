@@ -26,7 +26,7 @@ export class GrpcProcess implements AsyncDisposable {
     const folder = mkdtempSync(join(tmpdir(), "evenkeel-grpc-"));
     const file = join(folder, "scheduler.json");
     writeFileSync(file, JSON.stringify(config));
-    const addresses = ["--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0"];
+    const addresses = ["--state-dir", "none", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0"];
     const program = new RunningProgram(["scheduler", "--config", file, ...addresses, ...args]);
     try {
       const [, address = ""] = await program.says(/serving the gRPC API on ([\w.:]+)/);
