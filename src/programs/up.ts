@@ -91,7 +91,6 @@ function reachableUrl({ host, port }: HostAndPort): string {
 }
 
 function warn(log: Logger, http: HostAndPort): void {
-  log.warn("reservations are kept in memory only: a restart forgets what is in flight");
   if (!isLoopback(http)) log.warn("the HTTP API is open to other machines and asks nobody who they are");
 }
 
