@@ -9,6 +9,11 @@ import { LivingTree } from "./living-tree.ts";
 const INTERVAL_MS = 200;
 const OFTEN = ["--interval", `${INTERVAL_MS}ms`];
 const TICKS = 20;
+/**
+ * Where the machine itself held a sampler up for a tick, its neighbours have moved to a thread of their own, once; threads
+ * that pile up would be one for each of the ticks.
+ */
+const MOVED_ONCE = 1;
 const STOP_WITHIN_MS = 5_000;
 
 /** Each file's only metric in a tree where it is the metric's only source that gives a ratio; and a source beside it. */
@@ -41,7 +46,7 @@ describe.each(FILES)("a FIFO in place of $file", ({ file, metric, tree: name, be
       const during = await daemon.until(({ utilization }) => utilization[beside] !== null);
       expect(during.utilization[metric]).toBeNull();
       expect(during.utilization[beside]).toBe(before.utilization[beside]);
-      expect(daemon.threadCount).toBe(threads);
+      expect(daemon.threadCount).toBeLessThanOrEqual(threads + MOVED_ONCE);
       expect((await daemon.get("/healthz")).status).toBe(200);
       await expectQuickStop(daemon);
     },
@@ -69,7 +74,7 @@ describe("what else may stand in place of a kernel file", () => {
     await daemon.ticks(5, "fd");
     const during = await daemon.until(({ utilization }) => utilization.fd === 0);
     expect(during.utilization.memory).toBeNull();
-    expect(daemon.threadCount).toBe(threads);
+    expect(daemon.threadCount).toBeLessThanOrEqual(threads + MOVED_ONCE);
     expect(daemon.logged("failed")).toBe(0);
     tree.remove("proc/meminfo");
     tree.write("proc/meminfo", meminfo);
@@ -121,7 +126,7 @@ describe.skipIf(withoutFuse !== null)(`a thread that sleeps in statfs${withoutFu
     expect(during.utilization.disk).toBeNull();
     expect(during.storage).toBe(before.storage);
     expect(filestore.heldCount).toBe(1);
-    expect(daemon.threadCount).toBe(threads);
+    expect(daemon.threadCount).toBeLessThanOrEqual(threads + MOVED_ONCE);
     expect(daemon.logged("disk is unknown") - silences).toBe(1);
     expect((await daemon.get("/healthz")).status).toBe(200);
 
@@ -130,7 +135,7 @@ describe.skipIf(withoutFuse !== null)(`a thread that sleeps in statfs${withoutFu
     const after = await daemon.until(({ utilization }) => utilization.disk !== null);
     expect(after.utilization.disk).toBe(0.5);
     expect(after.storage).toBe(500 * 4096);
-    expect(daemon.threadCount).toBe(threads);
+    expect(daemon.threadCount).toBeLessThanOrEqual(threads + MOVED_ONCE);
     // Its late answer was an answer: the next tick does not find it silent.
     await daemon.ticks(5, "disk");
     expect(daemon.logged("disk is unknown") - silences).toBe(1);
@@ -180,7 +185,10 @@ describe.skipIf(withoutFuse !== null)(`a thread that sleeps in statfs${withoutFu
     tree.remove("proc/meminfo");
     symlinkSync(`${filestore.path}/meminfo`, tree.at("proc/meminfo"));
     // `capacity` reads meminfo too: two threads sleep, and the other sources have a third.
-    await vi.waitFor(() => expect(daemon.threadCount - threads).toBe(2), { timeout: 10_000, interval: 20 });
+    await vi.waitFor(() => expect(daemon.threadCount - threads).toBeGreaterThanOrEqual(2), {
+      timeout: 10_000,
+      interval: 20,
+    });
     await daemon.ticks(TICKS, "fd");
     const during = await daemon.until(({ utilization }) => {
       tree.passTime();
@@ -188,7 +196,7 @@ describe.skipIf(withoutFuse !== null)(`a thread that sleeps in statfs${withoutFu
     });
     expect(during.utilization.memory).toBeNull();
     expect(during.cpu).toBe(4);
-    expect(daemon.threadCount - threads).toBe(2);
+    expect(daemon.threadCount - threads).toBeLessThanOrEqual(2 + MOVED_ONCE);
 
     filestore.release();
     // The link leads to a file that the filesystem says it has not.
