@@ -1,6 +1,8 @@
 /** What the deciding functions of this actor share: the two cores and the configuration, and the rules of a moment. */
 import type { Rules } from "./candidates.ts";
 import type { PlacementConfig } from "./config.ts";
+import type { CandidateIndex } from "./index/candidate-index.ts";
+import type { Slots } from "./index/slots.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import type { Reservation } from "./ledger/reservation.ts";
 import type { Fleet } from "./nodes/fleet.ts";
@@ -12,6 +14,9 @@ export interface Core {
   readonly limited: boolean;
   readonly fleet: Fleet;
   readonly ledger: Ledger;
+  /** Which nodes changed, for the index. */
+  readonly slots: Slots;
+  readonly index: CandidateIndex;
   /** End of the newest stall of the process; silence counts from here at the earliest. */
   silenceFloorMs: number;
   /** Nodes that creations wait for after a start, until `guardEndMs` at most. */

@@ -43,6 +43,7 @@ export function unregister(core: Core, turn: Turn, { nodeId, serviceInstanceId }
   }
   if (node.unregistered !== null) return { ok: true, answer: {} };
   turn.emit({ type: "node_unregistered", nodeId, serviceInstanceId });
+  core.slots.touch(node.account);
   node.awaited = false;
   core.guarded.delete(nodeId);
   turn.route({ type: "node_gone", nodeId });

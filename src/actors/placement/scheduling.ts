@@ -12,7 +12,6 @@ import type { NameMint } from "./ledger/tokens.ts";
 import { viewOf } from "./ledger/view.ts";
 import { refuseForLackOfNodes } from "./no-nodes.ts";
 import type { Node } from "./nodes/node.ts";
-import { selectByScan } from "./plain-scan.ts";
 import type { Strategy } from "./ranking/strategy.ts";
 
 /** What scheduling keeps and uses beside the cores. */
@@ -38,12 +37,12 @@ export function schedule(core: Core, turn: Turn, scheduling: Scheduling, request
   }
   const rules = rulesAt(core, turn.now.nowMs);
   const context = { config: core.config, nowMs: turn.now.nowMs, random: scheduling.random };
-  const nodes = core.fleet.nodes.values();
-  const node = selectByScan(nodes, { demand, rules, strategy: scheduling.strategy, context });
+  const node = core.index.select({ demand, rules, strategy: scheduling.strategy, context });
   if (node === undefined) {
     return { ok: false, refusal: refuseForLackOfNodes(core.fleet.nodes.values(), demand, rules) };
   }
   scheduling.turns += 1;
+  core.slots.touch(node.account);
   node.lastChosenTurn = scheduling.turns;
   const reservation = demand.creates
     ? reserve(core, turn, scheduling.mint, { node, demand, request, requestKey })

@@ -41,6 +41,8 @@ import type { PlacementConfig } from "./config.ts";
 import type { Core } from "./core.ts";
 import { dispatch } from "./dispatch.ts";
 import { type Change, type Instant, isNodeChange, type Outcome, type PlacementEvent } from "./events.ts";
+import { CandidateIndex } from "./index/candidate-index.ts";
+import { Slots } from "./index/slots.ts";
 import {
   type Closing,
   cancel,
@@ -93,12 +95,15 @@ export class Placement {
     if (strategy === undefined) {
       throw new Error(`unknown strategy "${config.strategy}"; one of ${STRATEGY_NAMES.join(", ")}`);
     }
-    const ledger = new Ledger();
+    const slots = new Slots();
+    const ledger = new Ledger(slots);
     this.#core = {
       config,
       limited: hasLimits(config.nodeResourceLimit),
       ledger,
-      fleet: new Fleet(config, ledger, now),
+      fleet: new Fleet(config, ledger, slots, now),
+      slots,
+      index: new CandidateIndex(slots, strategy.order),
       silenceFloorMs: Number.NEGATIVE_INFINITY,
       guarded: new Set(),
       guardEndMs: now.nowMs + config.startGuardMs,
@@ -304,6 +309,7 @@ export class Placement {
     this.#lastTurnMs = nowMs;
     if (silentMs <= this.#core.config.reportTtlMs / 2) return;
     this.#core.silenceFloorMs = nowMs;
+    this.#core.slots.touchAll();
     turn.notice({ type: "stalled", silentMs });
   }
 

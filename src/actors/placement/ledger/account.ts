@@ -4,6 +4,9 @@
  */
 import { chargedCpu, chargedMemory, isLive, type Reservation } from "./reservation.ts";
 
+/** The slot of an account whose node was dropped, or is not known yet. */
+export const NO_SLOT = -1;
+
 export interface InFlight {
   /** Reservations by state, whether or not their count is still charged. */
   pending: number;
@@ -25,10 +28,19 @@ export interface Account {
   readonly inFlight: InFlight;
   /** Of the newest reservation ever made on it; 0: none. */
   newestPosition: number;
+  /** Where the candidate index has its node, see `index/slots.ts`. */
+  slot: number;
 }
 
 export function newAccount(nodeId: string): Account {
-  return { nodeId, pending: new Set(), confirmed: new Set(), inFlight: nothingInFlight(), newestPosition: 0 };
+  return {
+    nodeId,
+    pending: new Set(),
+    confirmed: new Set(),
+    inFlight: nothingInFlight(),
+    newestPosition: 0,
+    slot: NO_SLOT,
+  };
 }
 
 export function nothingInFlight(): InFlight {

@@ -27,8 +27,10 @@ export function cancel(core: Core, turn: Turn, reservation: Reservation, reason:
   const node = nodeOf(core, reservation);
   if (node === undefined) return { repeated: false };
   uncountManaged(node, reservation);
-  if (reason !== null && FAILURE_REASONS.has(reason) && noteFailure(node, core.config, turn.now.nowMs)) {
-    turn.notice({ type: "node_demoted", nodeId: node.nodeId });
+  if (reason !== null && FAILURE_REASONS.has(reason)) {
+    const demotes = noteFailure(node, core.config, turn.now.nowMs);
+    if (demotes) turn.notice({ type: "node_demoted", nodeId: node.nodeId });
+    if (turn.now.nowMs < node.demotedUntilMs) core.index.noteDemotion(node);
   }
   return { repeated: false };
 }

@@ -4,6 +4,7 @@
  */
 import type { ReservationState } from "../../../messages/placement.ts";
 import type { ReservationChange } from "../events.ts";
+import type { Slots } from "../index/slots.ts";
 import { type Account, newAccount, weigh } from "./account.ts";
 import { Leases } from "./leases.ts";
 import { type ChangeTime, newReservation, restoredReservation } from "./record.ts";
@@ -35,6 +36,11 @@ export class Ledger {
   readonly #byToken = new Map<string, Reservation>();
   readonly #byRequestKey = new Map<string, Reservation>();
   readonly #bySandboxId = new Map<string, Reservation>();
+  readonly #slots: Slots;
+
+  constructor(slots: Slots) {
+    this.#slots = slots;
+  }
 
   /** By token or public id. */
   find(handle: string): Reservation | undefined {
@@ -81,6 +87,7 @@ export class Ledger {
         if (reservation === undefined) throw new Error(`${change.type}: no reservation ${change.id}`);
         // Before anything is taken out: a change that cannot be must leave the sums as they are.
         const status = statusAfter(reservation, change.type);
+        this.#slots.touch(reservation.account);
         this.#remove(reservation);
         reservation.status = status;
         this.#change(reservation, change, at);
@@ -109,6 +116,7 @@ export class Ledger {
 
   #enter(reservation: Reservation): void {
     const { terms } = reservation;
+    this.#slots.touch(reservation.account);
     reservation.account.newestPosition = Math.max(reservation.account.newestPosition, reservation.position);
     this.reservations.set(terms.id, reservation);
     if (terms.token !== null) this.#byToken.set(terms.token, reservation);

@@ -1,6 +1,7 @@
 /** Every node that is known, and how durable changes move one. Like the ledger it decides nothing. */
 import type { PlacementConfig } from "../config.ts";
 import type { Instant, NodeChange, NodeRecord } from "../events.ts";
+import type { Slots } from "../index/slots.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { ChangeTime } from "../ledger/record.ts";
 import { type Node, newNode } from "./node.ts";
@@ -9,10 +10,12 @@ export class Fleet {
   readonly nodes = new Map<string, Node>();
   readonly #ledger: Ledger;
   readonly #config: PlacementConfig;
+  readonly #slots: Slots;
 
-  constructor(config: PlacementConfig, ledger: Ledger, now: Instant) {
+  constructor(config: PlacementConfig, ledger: Ledger, slots: Slots, now: Instant) {
     this.#config = config;
     this.#ledger = ledger;
+    this.#slots = slots;
     for (const configured of config.nodes ?? []) this.#make(configured.nodeId, now);
   }
 
@@ -24,30 +27,35 @@ export class Fleet {
   apply(change: NodeChange, at: ChangeTime): void {
     if (change.type === "node_registered") return this.#register(change.nodeId, change.endpoint, at);
     if (change.type === "node_restored") return this.#restore(change.record, at);
+    const node = this.nodes.get(change.nodeId);
+    if (node === undefined) throw new Error(`${change.type}: no node ${change.nodeId}`);
     if (change.type === "node_dropped") {
       this.nodes.delete(change.nodeId);
       this.#ledger.accounts.delete(change.nodeId);
+      this.#slots.drop(node);
       return;
     }
-    const node = this.nodes.get(change.nodeId);
-    if (node === undefined) throw new Error(`${change.type}: no node ${change.nodeId}`);
+    this.#slots.touch(node.account);
     applyTo(node, change, at);
   }
 
   /** Every node that any event named, as after a restart: to be heard before it is a candidate. */
   awaitAll(): void {
     for (const node of this.nodes.values()) node.awaited = node.journaled && node.unregistered === null;
+    this.#slots.touchAll();
   }
 
   #make(nodeId: string, now: Instant): Node {
     const configured = this.#config.nodes?.find((entry) => entry.nodeId === nodeId) ?? null;
     const node = newNode({ nodeId, configured, account: this.#ledger.accountOf(nodeId), now });
     this.nodes.set(nodeId, node);
+    this.#slots.add(node);
     return node;
   }
 
   #register(nodeId: string, endpoint: string | null, at: ChangeTime): void {
     const node = this.nodes.get(nodeId) ?? this.#make(nodeId, at);
+    this.#slots.touch(node.account);
     node.journaled = true;
     node.unregistered = null;
     // The configuration has the last word on the nodes that it names, also where it names no endpoint.

@@ -6,19 +6,19 @@ import { type Demand, projectedCpu, projectedMemory, promisableCpu, promisableMe
 import type { PlacementConfig } from "../config.ts";
 import type { Node } from "../nodes/node.ts";
 import { compareTurns, isUnderDemotingCondition } from "./order.ts";
-import type { Strategy } from "./strategy.ts";
+import type { RankingContext, Strategy } from "./strategy.ts";
+
+type Moment = Pick<RankingContext, "config" | "nowMs">;
 
 export const leastLoaded: Strategy = {
   name: "least_loaded",
-  choose(candidates, demand, { config, nowMs }) {
+  choose(candidates, demand, context) {
     let best: Node | undefined;
     let bestTier = 0;
     let bestPressure = 0;
     for (const node of candidates) {
-      const usable = isUsable(node, demand);
-      const tier = (usable ? 0 : 2) + (isDemoted(node, config, nowMs) ? 1 : 0);
-      // The pressure of an unusable node leaves out what matters to the request; only its counts can be compared.
-      const pressure = usable ? (pressureOf(node, demand, config) ?? 0) : 0;
+      const tier = tierOf(node, demand, context);
+      const pressure = comparablePressureOf(node, demand, context.config);
       const order = best === undefined ? -1 : tier - bestTier || pressure - bestPressure || compareCounts(node, best);
       if (order < 0) {
         best = node;
@@ -28,7 +28,17 @@ export const leastLoaded: Strategy = {
     }
     return best;
   },
+  order: { tierOf, weightOf: comparablePressureOf, byCounts: true },
 };
+
+function tierOf(node: Node, demand: Demand, { config, nowMs }: Moment): number {
+  return (isUsable(node, demand) ? 0 : 2) + (isDemoted(node, config, nowMs) ? 1 : 0);
+}
+
+/** The pressure of an unusable node leaves out what matters to the request; only its counts can be compared. */
+function comparablePressureOf(node: Node, demand: Demand, config: PlacementConfig): number {
+  return isUsable(node, demand) ? (pressureOf(node, demand, config) ?? 0) : 0;
+}
 
 /** At least one capacity is known, and that of every requested dimension. */
 export function isUsable(node: Node, demand: Demand): boolean {
@@ -76,6 +86,7 @@ export function startingOf(node: Node): number {
   return node.figures.starting + node.account.inFlight.chargedPending;
 }
 
-function runningOf(node: Node): number {
+/** Confirmed ones count as running. */
+export function runningOf(node: Node): number {
   return node.figures.running + node.account.inFlight.chargedConfirmed;
 }

@@ -5,6 +5,7 @@ import type { Strategy } from "./strategy.ts";
 
 export const random: Strategy = {
   name: "random",
+  order: null,
   choose(candidates, _demand, context) {
     let best: Node[] = [];
     for (const node of candidates) {

@@ -13,8 +13,23 @@ export interface RankingContext {
   readonly random: Random;
 }
 
+/**
+ * An order in which the place of a candidate depends on nothing but itself, the request and the moment, so that an index
+ * can keep it: lower tier first, then lower weight, then fewer starting, running and paused where `byCounts`, then
+ * turns and ids. With time alone a node may only fall silent, or change its tier when its demotion ends.
+ */
+export interface Order {
+  /** A small integer, 0 for the first. */
+  tierOf(node: Node, demand: Demand, moment: Pick<RankingContext, "config" | "nowMs">): number;
+  /** Finite, and compared within a tier only. */
+  weightOf(node: Node, demand: Demand, config: PlacementConfig): number;
+  readonly byCounts: boolean;
+}
+
 export interface Strategy {
   readonly name: string;
+  /** The order in which it takes candidates; null where it has none. */
+  readonly order: Order | null;
   /** The best of the candidates, in whatever order they come; undefined only when there are none. */
   choose(candidates: readonly Node[], demand: Demand, context: RankingContext): Node | undefined;
 }

@@ -1,0 +1,112 @@
+/**
+ * Selection without asking every node: at any time, for any request, the same node as the plain scan.
+ *
+ * Requests come in few shapes (a template or a size of sandbox each). A shape that comes again gets a tournament; what
+ * changed since it was last asked for plays in it first. A shape asked for once is served by the scan.
+ */
+import type { Demand } from "../candidates.ts";
+import type { Node } from "../nodes/node.ts";
+import { type Selection, selectByScan } from "../plain-scan.ts";
+import type { Order } from "../ranking/strategy.ts";
+import type { Slots } from "./slots.ts";
+import { Tournament } from "./tournament.ts";
+
+/** Each costs 16 bytes per node, and a few comparisons for each node that changed since it was last asked for. */
+const TOURNAMENTS_MAX = 16;
+/** Requests that a tournament is not asked for before another shape may take its place. */
+const IDLE_REQUESTS = 256;
+/** Shapes remembered as asked for once. */
+const STRANGERS_MAX = 64;
+
+interface Seat {
+  readonly tournament: Tournament;
+  lastRequest: number;
+}
+
+export class CandidateIndex {
+  readonly #slots: Slots;
+  /** Null: the strategy has no order that could be kept. */
+  readonly #order: Order | null;
+  readonly #seats: Seat[] = [];
+  /** Shapes that were asked for without having a tournament, the latest last. */
+  readonly #strangers: Demand[] = [];
+  #requests = 0;
+  /** When the demotion of each node ends, the next one first, since all last equally long. */
+  readonly #demotions = new Map<Node, number>();
+
+  constructor(slots: Slots, order: Order | null) {
+    this.#slots = slots;
+    this.#order = order;
+  }
+
+  select(selection: Selection): Node | undefined {
+    const { demand, rules } = selection;
+    this.#requests += 1;
+    if (this.#demotions.size > 0) this.#endDemotions(rules.hearing.nowMs);
+    const tournament = this.#order === null ? null : this.#tournamentFor(demand, this.#order);
+    if (tournament === null) return selectByScan(this.#nodes(), selection);
+    return tournament.best(selection);
+  }
+
+  /** The node is ranked behind from now on, until its `demotedUntilMs`. */
+  noteDemotion(node: Node): void {
+    this.#slots.touch(node.account);
+    this.#demotions.delete(node);
+    this.#demotions.set(node, node.demotedUntilMs);
+  }
+
+  #endDemotions(nowMs: number): void {
+    for (const [node, untilMs] of this.#demotions) {
+      if (untilMs > nowMs) return;
+      this.#demotions.delete(node);
+      this.#slots.touch(node.account);
+    }
+  }
+
+  #tournamentFor(demand: Demand, order: Order): Tournament | null {
+    for (const seat of this.#seats) {
+      if (!sameShape(seat.tournament.demand, demand)) continue;
+      seat.lastRequest = this.#requests;
+      return seat.tournament;
+    }
+    if (!this.#cameBefore(demand) || !this.#makeRoom()) return null;
+    const tournament = new Tournament({ ...demand, excludeNodeIds: null }, this.#slots, order);
+    this.#seats.push({ tournament, lastRequest: this.#requests });
+    return tournament;
+  }
+
+  /** Whether this is a shape that was asked for lately; it is remembered. */
+  #cameBefore(demand: Demand): boolean {
+    const strangers = this.#strangers;
+    if (strangers.some((stranger) => sameShape(stranger, demand))) return true;
+    strangers.push(demand);
+    if (strangers.length > STRANGERS_MAX) strangers.shift();
+    return false;
+  }
+
+  /** Whether there is a free seat, now that the idlest has left if it was idle for long enough. */
+  #makeRoom(): boolean {
+    if (this.#seats.length < TOURNAMENTS_MAX) return true;
+    let idlest = 0;
+    for (const [at, seat] of this.#seats.entries()) {
+      if (seat.lastRequest < (this.#seats[idlest]?.lastRequest ?? 0)) idlest = at;
+    }
+    if (this.#requests - (this.#seats[idlest]?.lastRequest ?? 0) < IDLE_REQUESTS) return false;
+    this.#seats.splice(idlest, 1);
+    return true;
+  }
+
+  *#nodes(): Iterable<Node> {
+    for (const node of this.#slots.nodes) if (node !== undefined) yield node;
+  }
+}
+
+/** Equal but for the exclusions. */
+function sameShape(left: Demand, right: Demand): boolean {
+  return (
+    left.cpuMillicores === right.cpuMillicores &&
+    left.memoryBytes === right.memoryBytes &&
+    left.creates === right.creates &&
+    left.managed === right.managed
+  );
+}

@@ -1,0 +1,141 @@
+/**
+ * A knock-out among all nodes for one shape of request. Every inner place of a binary tree over the slots holds the
+ * better of its two children, so that the root is the node to choose, and a node that changed plays again only on its
+ * own way up: about log2 n comparisons.
+ *
+ * It is exact because it has no opinion of its own: `whyNot` says who takes part, the strategy's order says who wins.
+ * Only time can change that without a touch, and only towards out (silence), so that asking `whyNot` about the winner
+ * is enough.
+ */
+import { type Demand, type Rules, whyNot } from "../candidates.ts";
+import { NO_SLOT } from "../ledger/account.ts";
+import type { Node } from "../nodes/node.ts";
+import type { Selection } from "../plain-scan.ts";
+import type { Order } from "../ranking/strategy.ts";
+import type { Slots } from "./slots.ts";
+
+/** The tier of those who do not take part: behind every tier of a strategy. */
+const OUT = 255;
+/** Beyond this part of the nodes, beginning anew is cheaper than letting each changed one play its way up. */
+const CHANGED_SHARE_MAX = 1 / 3;
+
+export class Tournament {
+  /** What is asked, but for the exclusions. */
+  readonly demand: Demand;
+  readonly #slots: Slots;
+  readonly #order: Order;
+  #tiers = new Uint8Array(0);
+  #weights = new Float64Array(0);
+  /** The winner of place 1 is the best of all; those of places 2k and 2k + 1 meet at place k. Leaves are not stored. */
+  #winners = new Int32Array(0);
+  #changesSeen = 0;
+  #upheavalsSeen = -1;
+
+  constructor(demand: Demand, slots: Slots, order: Order) {
+    this.demand = demand;
+    this.#slots = slots;
+    this.#order = order;
+  }
+
+  /** The best candidate at this moment; undefined when there is none. */
+  best(selection: Selection): Node | undefined {
+    const excluded = selection.demand.excludeNodeIds;
+    this.#catchUp(selection);
+    return excluded === null ? this.#bestOfAll(selection.rules) : this.#bestWithout(excluded, selection);
+  }
+
+  #bestOfAll(rules: Rules): Node | undefined {
+    for (;;) {
+      const slot = this.#winnerAt(1);
+      const node = this.#tiers[slot] === OUT ? undefined : this.#slots.nodes[slot];
+      if (node === undefined || whyNot(node, this.demand, rules) === null) return node;
+      // It fell silent. Its next report touches it.
+      this.#takeOut(slot);
+    }
+  }
+
+  /** Takes the excluded out as they win, and lets them play again for the next request. */
+  #bestWithout(excluded: ReadonlySet<string>, selection: Selection): Node | undefined {
+    const takenOut: number[] = [];
+    let best = this.#bestOfAll(selection.rules);
+    while (best !== undefined && excluded.has(best.nodeId)) {
+      takenOut.push(best.account.slot);
+      this.#takeOut(best.account.slot);
+      best = this.#bestOfAll(selection.rules);
+    }
+    for (const slot of takenOut) this.#enter(slot, selection);
+    return best;
+  }
+
+  #catchUp(selection: Selection): void {
+    const slots = this.#slots;
+    const changes = slots.changeCount - this.#changesSeen;
+    if (this.#upheavalsSeen !== slots.upheavals || changes > slots.capacity * CHANGED_SHARE_MAX) {
+      this.#beginAnew(selection);
+    } else {
+      for (let number = this.#changesSeen; number < slots.changeCount; number++) {
+        const slot = slots.changed(number);
+        if (slot !== NO_SLOT) this.#enter(slot, selection);
+      }
+    }
+    this.#changesSeen = slots.changeCount;
+    this.#upheavalsSeen = slots.upheavals;
+  }
+
+  #beginAnew(selection: Selection): void {
+    const { capacity } = this.#slots;
+    if (this.#tiers.length !== capacity) {
+      this.#tiers = new Uint8Array(capacity);
+      this.#weights = new Float64Array(capacity);
+      this.#winners = new Int32Array(capacity);
+    }
+    for (let slot = 0; slot < capacity; slot++) this.#judge(slot, selection);
+    for (let place = capacity - 1; place >= 1; place--) this.#winners[place] = this.#play(place);
+  }
+
+  #enter(slot: number, selection: Selection): void {
+    this.#judge(slot, selection);
+    this.#playUp(slot);
+  }
+
+  #takeOut(slot: number): void {
+    this.#tiers[slot] = OUT;
+    this.#playUp(slot);
+  }
+
+  /** Sets where the node of a slot stands. */
+  #judge(slot: number, { rules, context }: Selection): void {
+    const node = this.#slots.nodes[slot];
+    if (node === undefined || whyNot(node, this.demand, rules) !== null) {
+      this.#tiers[slot] = OUT;
+      return;
+    }
+    const order = this.#order;
+    this.#slots.readFigures(slot, node, order.byCounts);
+    this.#tiers[slot] = order.tierOf(node, this.demand, context);
+    this.#weights[slot] = order.weightOf(node, this.demand, context.config);
+  }
+
+  #playUp(slot: number): void {
+    const winners = this.#winners;
+    for (let place = (winners.length + slot) >> 1; place >= 1; place >>= 1) winners[place] = this.#play(place);
+  }
+
+  #play(place: number): number {
+    const left = this.#winnerAt(2 * place);
+    const right = this.#winnerAt(2 * place + 1);
+    const leftTier = this.#tiers[left] ?? OUT;
+    const rightTier = this.#tiers[right] ?? OUT;
+    if (leftTier !== rightTier) return leftTier < rightTier ? left : right;
+    if (leftTier === OUT) return left;
+    const leftWeight = this.#weights[left] ?? 0;
+    const rightWeight = this.#weights[right] ?? 0;
+    if (leftWeight !== rightWeight) return leftWeight < rightWeight ? left : right;
+    return this.#slots.compareTies(left, right) < 0 ? left : right;
+  }
+
+  #winnerAt(place: number): number {
+    const leaves = this.#winners.length;
+    return place < leaves ? (this.#winners[place] ?? 0) : place - leaves;
+  }
+}
