@@ -7,20 +7,20 @@ import type {
   ScheduleRequest,
   ScheduleRequestHint,
 } from "../../../messages/proto/generated/scheduler/v1/scheduler.ts";
-import { ANYBODY } from "../handlers.ts";
 import { BorderRefusal, exactAmount, identifier, part } from "./border.ts";
 
 /** Request metadata of `Schedule`: whether the caller closes its reservation by token, and the name of this attempt. */
 const MANAGED = "evenkeel-managed";
 const REQUEST_ID = "evenkeel-request-id";
 
-export function scheduleMessage({ hint }: ScheduleRequest, metadata: Metadata): Schedule {
+/** `credential` is an opaque name of whoever sent it: request ids are scoped to it. */
+export function scheduleMessage({ hint }: ScheduleRequest, metadata: Metadata, credential: string): Schedule {
   const requestId = oneText(metadata, REQUEST_ID);
   return {
     type: "schedule",
     ...demandOf(hint?.kind),
     requestId: requestId === null ? null : identifier(requestId, REQUEST_ID),
-    credential: ANYBODY,
+    credential,
     excludeNodeIds: [],
     managed: managedOf(oneText(metadata, MANAGED)),
   };

@@ -24,6 +24,8 @@ export interface SchedulerActors extends ApiActors, PeerActors {
   readonly clock: Clock;
 }
 
+/** Everybody is the same caller, the HTTP API's too, and request ids have one scope. */
+const ANYBODY = "anybody";
 const TOKEN = "evenkeel-reservation-token";
 const EXPIRES_AT = "evenkeel-reservation-expires-at";
 const IN_TIME = { deadlineMs: DIRECTORY_DEADLINE_MS } as const;
@@ -35,7 +37,7 @@ export function createSchedulerHandlers(actors: SchedulerActors): HandlersOf<Sch
     ...createArtifactHandlers(actors),
 
     async schedule(request, metadata) {
-      const reply = await placement.ask(scheduleMessage(request, metadata));
+      const reply = await placement.ask(scheduleMessage(request, metadata, ANYBODY));
       if (!reply.ok) return reply;
       const { node, reservation } = reply.answer;
       const answer = { node: nodeOf(node) };
