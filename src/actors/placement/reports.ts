@@ -31,6 +31,7 @@ export function takeHeartbeat(core: Core, turn: Turn, heartbeat: Heartbeat): Rep
   const node = core.fleet.nodes.get(nodeId);
   if (node === undefined) throw new Error(`a registered node is missing: ${nodeId}`);
 
+  core.slots.touch(node.account);
   // The daemon part first: the first snapshot ends what it may say of an inventory.
   const daemonTaken = heartbeat.resource !== null && takeResource(core, turn, node, heartbeat, heartbeat.resource);
   const runtimeTaken = heartbeat.snapshot !== null && takeSnapshot(core, turn, node, heartbeat, heartbeat.snapshot);
