@@ -26,6 +26,8 @@ const FIRST_REFRESH_MOST_MS = 2_000;
 const LISTEN_DEADLINE_MS = 10_000;
 /** A process that was told to stop is gone within 5 s; this leaves time for the rest of the way out. */
 const STOP_DEADLINE_MS = 2_500;
+/** Answers are in memory: what has not left by then has no reader. */
+const CLOSE_DEADLINE_MS = 1_000;
 
 /** Runs the daemon until it is told to stop. Returns the exit code. */
 export async function runDaemon(settings: DaemonSettings): Promise<number> {
@@ -87,7 +89,7 @@ export function startDaemon(system: ActorSystem, settings: DaemonSettings): Runn
       return refusal;
     },
     async close() {
-      await server.ask({ type: "close" }, { deadlineMs: STOP_DEADLINE_MS, lane: "urgent" });
+      await server.ask({ type: "close" }, { deadlineMs: CLOSE_DEADLINE_MS, lane: "urgent" });
     },
   };
 }

@@ -108,6 +108,21 @@ describe("a sampler that does not answer by the next tick", () => {
     expect(toCache.at(-1)).toEqual(observed("disk", 1));
   });
 
+  test("is not taken for silent again in the tick in which it came back", async () => {
+    const { reference, pass, missed, log } = begin();
+    const others = (tick: number): void => {
+      for (const source of ["cpu", "pid"] as const) reference.tell(observed(source, tick));
+    };
+    await pass(0);
+    others(1);
+    await pass(1_000); // the disk's sample 1 is missed; sample 2 is refused by its full mailbox
+    reference.tell(observed("disk", 1));
+    others(2);
+    await pass(1_000);
+    expect(missed()).toEqual(["disk 1"]);
+    expect(log.lines.map(({ level }) => level)).toEqual(["warn", "info"]);
+  });
+
   test("loses its neighbours to a fresh thread and keeps its own", async () => {
     const { reference, pass, moves, busy } = begin();
     await pass(0);
