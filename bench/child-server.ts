@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 const TICKS_PER_SECOND = 100;
 
 export class ChildServer {
+  /** Of the HTTP API; host and port of the gRPC one. */
   readonly url: string;
   readonly #child: ChildProcess;
 
@@ -16,24 +17,34 @@ export class ChildServer {
     this.#child = child;
   }
 
-  /** The built scheduler, as it ships; `npm run build` comes first. */
+  /** The built scheduler, as it ships, in memory; `npm run build` comes first. */
   static startScheduler(): Promise<ChildServer> {
-    return ChildServer.#start(["../dist/main.js", "scheduler", "--http", "127.0.0.1:0"]);
+    return ChildServer.#start(["../dist/main.js", "scheduler", "--http", "127.0.0.1:0", "--state-dir", "none"]);
   }
 
   static startEcho(): Promise<ChildServer> {
     return ChildServer.#start(["./echo-server.ts"]);
   }
 
-  static async #start([script, ...args]: readonly [string, ...string[]]): Promise<ChildServer> {
+  /** The same, and the address of its gRPC API. `configuration` is a file. */
+  static startGrpcScheduler(configuration: string): Promise<ChildServer> {
+    const inMemory = ["--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--state-dir", "none"];
+    return ChildServer.#start(["../dist/main.js", "scheduler", "--config", configuration, ...inMemory], "gRPC");
+  }
+
+  static startGrpcEcho(): Promise<ChildServer> {
+    return ChildServer.#start(["./grpc-echo-server.ts"], "gRPC");
+  }
+
+  static async #start([script, ...args]: readonly [string, ...string[]], api = "HTTP"): Promise<ChildServer> {
     const path = fileURLToPath(new URL(script, import.meta.url));
     const child = spawn(process.execPath, [path, ...args], { stdio: ["ignore", "ignore", "pipe"] });
     let said = "";
     const url = await new Promise<string>((resolve, reject) => {
       child.stderr?.setEncoding("utf8").on("data", (text: string) => {
         said = (said + text).slice(-10_000);
-        const match = /serving the HTTP API on (http:\/\/[\w.:]+)/.exec(said);
-        if (match?.[1] !== undefined) resolve(match[1]);
+        const match = /serving the (HTTP|gRPC) API on ([\w.:/]+)/g;
+        for (const [, served, at] of said.matchAll(match)) if (served === api && at !== undefined) resolve(at);
       });
       child.once("exit", () => reject(new Error(`${script} has ended:\n${said}`)));
     });

@@ -13,7 +13,7 @@ import {
   INVARIANTS_UNDER_LOAD,
   type Invariant,
 } from "../actors/load/audit.ts";
-import { gatherEvidence, listNodes, type SchedulerEvidence } from "../actors/load/evidence.ts";
+import { gatherEvidence, listNodes, readinessOf, type SchedulerEvidence } from "../actors/load/evidence.ts";
 import type {
   Fired,
   RequesterInit,
@@ -77,6 +77,9 @@ const DRAIN_MS = 60_000;
 const ROUNDS_TO_SETTLE = 3;
 /** placement.md, 4: freed capacity shows within 1 s of the end of a lease. */
 const EXPIRY_SHOWS_WITHIN_MS = 1_000;
+/** Above the start guard of a scheduler, 10 s. */
+const READY_WITHIN_MS = 20_000;
+const READY_POLL_MS = 100;
 const PROGRESS_EVERY_MS = 1_000;
 const BYTES_PER_MIB = 2 ** 20;
 
@@ -86,6 +89,8 @@ export class LoadRun {
   readonly #calls: SchedulerCalls;
   readonly #requesters: Reference<RequesterMessage, RequesterReplies>[] = [];
   #nodes: Reference<SyntheticNodesMessage, SyntheticNodesReplies> | null = null;
+  /** Whether nodes may have been made known to the scheduler. */
+  #registered = false;
   #done = 0;
   #saidAtMs = 0;
   #cutShort: string | null = null;
@@ -99,6 +104,8 @@ export class LoadRun {
   async execute(): Promise<LoadResult> {
     const { clock, say } = this.#ports;
     const terms = this.#terms;
+    this.#nodes = this.#spawnNodes();
+    await this.#untilReady();
     const foreign = (await listNodes(this.#calls)).map((node) => node.node_id);
     if (foreign.length > 0) say(`leaving out ${foreign.length} nodes that the scheduler has already`);
     await this.#registerNodes();
@@ -135,7 +142,7 @@ export class LoadRun {
   /** Ends what is still live on the nodes of the run, and takes them out. Says what it could not do; never throws. */
   async cleanUp(): Promise<void> {
     try {
-      if (this.#nodes !== null) await this.#takeOut(this.#nodes);
+      if (this.#nodes !== null && this.#registered) await this.#takeOut(this.#nodes);
     } catch (thrown) {
       this.#ports.say(`evenkeel: could not clean up: ${describeThrown(thrown)}`);
     }
@@ -151,16 +158,33 @@ export class LoadRun {
     }
   }
 
-  async #registerNodes(): Promise<void> {
+  /** A scheduler that has just been started reads its log first, and waits for the nodes that it knows. */
+  async #untilReady(): Promise<void> {
+    const { clock } = this.#ports;
+    const untilMs = clock.monotonicMs() + READY_WITHIN_MS;
+    for (;;) {
+      const readiness = await readinessOf(this.#calls);
+      if (readiness.ready) return;
+      if (clock.monotonicMs() > untilMs) throw new LoadError(`the scheduler is not ready: ${readiness.why}`);
+      await new Promise<void>((resolve) => void clock.after(READY_POLL_MS, resolve));
+    }
+  }
+
+  /** Before all else: a timer keeps no process alive, its thread does. It says nothing before the first `report`. */
+  #spawnNodes(): Reference<SyntheticNodesMessage, SyntheticNodesReplies> {
     const { scheduler, prefix, nodes: count, nodeCpuCount, nodeMemoryBytes, heartbeatIntervalMs } = this.#terms;
     const capacity = { cpuMillicores: nodeCpuCount * 1000, memoryBytes: nodeMemoryBytes };
     const init: SyntheticNodesInit = { scheduler, prefix, count, capacity, heartbeatIntervalMs };
-    this.#nodes = this.#ports.system.spawn<SyntheticNodesMessage, SyntheticNodesReplies>(
+    return this.#ports.system.spawn<SyntheticNodesMessage, SyntheticNodesReplies>(
       "synthetic-nodes",
       { module: moduleUrl(import.meta.url, "../actors/load/synthetic-nodes"), init },
       // Every create and every end of a sandbox must get through, or the audit would blame the scheduler.
       { place: "load-nodes", mailboxCapacity: 2 * this.#terms.requests + 100 },
     );
+  }
+
+  async #registerNodes(): Promise<void> {
+    this.#registered = true;
     const { problem } = await this.#inRound("report");
     if (problem !== null) throw new LoadError(problem);
   }

@@ -17,6 +17,14 @@ interface LoadReport {
   readonly audit: readonly { readonly invariant: string; readonly when: string; readonly violations: number }[];
 }
 
+/** In memory: what is tested is the load, and its ledger shall begin empty. */
+function startScheduler(args: readonly string[] = [], config?: object): Promise<RunningScheduler> {
+  return RunningScheduler.start({
+    args: ["--state-dir", "none", ...args],
+    ...(config === undefined ? {} : { config }),
+  });
+}
+
 async function load(
   scheduler: RunningScheduler,
   ...options: string[]
@@ -33,7 +41,7 @@ async function expectNothingLeft(scheduler: RunningScheduler): Promise<void> {
 }
 
 test("2 000 requests at once on nodes that fit exactly 1 500: 1 500 granted, each node full, 500 refused", async () => {
-  await using scheduler = await RunningScheduler.start();
+  await using scheduler = await startScheduler();
   const { code, report } = await load(
     scheduler,
     ...["--nodes", "15", "--node-cpu", "100", "--node-memory", "400GiB"],
@@ -49,7 +57,7 @@ test("2 000 requests at once on nodes that fit exactly 1 500: 1 500 granted, eac
 });
 
 test("confirms, cancels, repeats and leases that run out leave a ledger that every client can explain", async () => {
-  await using scheduler = await RunningScheduler.start({ args: ["--placement-reservation-ttl", "5s"] });
+  await using scheduler = await startScheduler(["--placement-reservation-ttl", "5s"]);
   // Twice the room: what a report shows before it settles is charged twice, and none shall be refused.
   const room = ["--nodes", "64", "--requests", "1000"];
   const { code, report, stderr } = await load(scheduler, ...room, "--seed", "7", "--wait", "30s");
@@ -82,7 +90,7 @@ function fatesOf(seed: number, requests: number): Record<Fate | "repeats", numbe
 }
 
 test("leases too long to wait for are cancelled by id at the end", async () => {
-  await using scheduler = await RunningScheduler.start();
+  await using scheduler = await startScheduler();
   const { code, report } = await load(
     scheduler,
     ...["--requests", "200", "--abandon", "1", "--confirm", "0", "--cancel", "0", "--wait", "0ms"],
@@ -94,7 +102,7 @@ test("leases too long to wait for are cancelled by id at the end", async () => {
 });
 
 test("nodes that were there before are left alone", async () => {
-  await using scheduler = await RunningScheduler.start();
+  await using scheduler = await startScheduler();
   await scheduler.addLedgerNode("mine", { cpu: 512, memoryGib: 2048 });
   const { code, report } = await load(scheduler, ...["--requests", "300", "--nodes", "10", "--wait", "0ms"]);
   expect(report.passed).toBe(true);
@@ -107,7 +115,7 @@ test("nodes that were there before are left alone", async () => {
 });
 
 test("a charge that a stranger makes on its nodes fails the audit, and it exits with 1", async () => {
-  await using scheduler = await RunningScheduler.start();
+  await using scheduler = await startScheduler();
   const args = ["--requests", "2000", "--concurrency", "8", "--nodes", "100", "--wait", "0ms", "--seed", "3"];
   const running = evenkeel(["load", "--scheduler", scheduler.url, ...args]);
   await vi.waitFor(async () => expect(await scheduler.nodes()).toHaveLength(100), { timeout: 10_000 });
@@ -123,7 +131,7 @@ test("a charge that a stranger makes on its nodes fails the audit, and it exits 
 });
 
 test("a signal cuts the run short, and it cleans up all the same", async () => {
-  await using scheduler = await RunningScheduler.start();
+  await using scheduler = await startScheduler();
   const program = new RunningProgram(["load", "--scheduler", scheduler.url, "--requests", "1000000", "--wait", "0ms"]);
   await using _ending = program;
   await program.says(/\d+ of 1000000/);
@@ -138,12 +146,12 @@ test("without a scheduler it says how to start one", async () => {
   const { code, stdout, stderr } = await evenkeel(["load", "--scheduler", "http://127.0.0.1:9", "--seed", "1"]);
   expect(code).toBe(1);
   expect(stdout).toBe("");
-  expect(stderr).toMatch(/evenkeel: GET \/v1\/nodes: .*; start one with "npx evenkeel scheduler", or name another/);
+  expect(stderr).toMatch(/evenkeel: GET \/readyz: .*; start one with "npx evenkeel scheduler", or name another/);
 });
 
 test("where the nodes are configured, its own are refused: it says so and leaves nothing", async () => {
-  await using scheduler = await RunningScheduler.start({
-    config: { nodes: [{ id: "a", endpoint: "a.example:1" }] },
+  await using scheduler = await startScheduler(["--start-guard", "1s"], {
+    nodes: [{ id: "a", endpoint: "a.example:1" }],
   });
   const { code, stderr } = await load(scheduler, "--nodes", "2");
   expect(code).toBe(1);

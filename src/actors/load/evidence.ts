@@ -26,6 +26,13 @@ export async function gatherEvidence(calls: SchedulerCalls, clock: Clock, prefix
   };
 }
 
+/** Whether the scheduler takes requests, and why not. Throws `UnreachableError`. */
+export async function readinessOf(calls: SchedulerCalls): Promise<{ readonly ready: boolean; readonly why: string }> {
+  const end = await calls.call("GET", "/readyz");
+  if (!end.answered) throw new UnreachableError(problemIn(end));
+  return { ready: isSuccess(end), why: isSuccess(end) ? "" : problemIn(end) };
+}
+
 interface WireNode {
   readonly node_id: string;
   readonly capacity: WireAmounts;

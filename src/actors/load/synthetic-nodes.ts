@@ -29,6 +29,8 @@ class SyntheticNodes implements Actor<SyntheticNodesMessage> {
   readonly #accepted = new Set<PlayedNode>();
   /** Rounds follow each other: two reports of a node must not overtake one another. */
   #rounds: Promise<unknown> = Promise.resolve();
+  /** From the first report on, rounds come by themselves. */
+  #reporting = false;
   #leaving = false;
 
   constructor({ scheduler, prefix, count, capacity, heartbeatIntervalMs }: SyntheticNodesInit, context: ActorContext) {
@@ -43,7 +45,6 @@ class SyntheticNodes implements Actor<SyntheticNodesMessage> {
         return [nodeId, new PlayedNode({ nodeId, endpoint, serviceInstanceId: `${nodeId}-instance`, capacity })];
       }),
     );
-    this.#scheduleRound();
   }
 
   receive(message: SyntheticNodesMessage, answer: Answer): void {
@@ -55,6 +56,8 @@ class SyntheticNodes implements Actor<SyntheticNodesMessage> {
         this.#nodes.get(message.nodeId)?.delete(message.sandboxId);
         return;
       case "report":
+        if (!this.#reporting) this.#scheduleRound();
+        this.#reporting = true;
         return this.#inTurn((node) => this.#report(node), answer);
       case "end_sandboxes":
         for (const node of this.#nodes.values()) node.clear();
