@@ -13,18 +13,19 @@ export interface AppendBatch {
   readonly entries: number;
 }
 
-/** The next pages of the journal from a place on; the first place is `{ chunks: 0, seq: 0 }`. */
+/** The next page of the journal as it stands at the first one. */
 export interface ReadJournal {
   readonly type: "read";
-  readonly place: { readonly chunks: number; readonly seq: number };
+  /** Begins anew, whatever was read before. */
+  readonly first: boolean;
 }
 
-/** Whether a compaction is worth its while, and later that one is over. */
+/** A compaction is over: what is left has to be counted anew. */
 export interface NoteCompacted {
   readonly type: "compacted";
 }
 
-/** A write that is rolled back: whether an append would work now. */
+/** A write that leaves nothing behind: whether an append would work now. */
 export interface ProbeJournal {
   readonly type: "probe";
 }
@@ -41,8 +42,7 @@ export interface JournalRefusal {
 export interface JournalPage {
   /** JSON arrays of entries, in order. */
   readonly bodies: readonly string[];
-  /** Null: that was all. */
-  readonly next: ReadJournal["place"] | null;
+  readonly last: boolean;
 }
 
 export type JournalReplies = {

@@ -3,6 +3,7 @@ import type { Log } from "../actors/kernel/actor.ts";
 import { moduleUrl } from "../actors/kernel/module-url.ts";
 import type { ActorSystem } from "../actors/kernel/system.ts";
 import { type EventLog, type LogEntry, memoryLog } from "../actors/placement/event-log.ts";
+import { systemClock } from "../ports/clock.ts";
 import { NO_STATE_DIR } from "./scheduler-settings.ts";
 
 export type OpenedLog = { readonly eventLog: EventLog } | { readonly refusal: string };
@@ -14,7 +15,7 @@ export async function openEventLog(system: ActorSystem, stateDir: string, log: L
     return { eventLog: memoryLog };
   }
   const snapshotModule = moduleUrl(import.meta.url, "../actors/placement/journal-snapshot");
-  const journal = spawnJournal(system, { directory: stateDir, snapshotModule, log });
+  const journal = spawnJournal(system, { directory: stateDir, snapshotModule, log, clock: systemClock });
   const refusal = await journal.open();
   if (refusal !== null) return { refusal: refusal.message };
   log.info({ stateDir }, `reservations are kept in ${stateDir}`);
@@ -25,6 +26,7 @@ export async function openEventLog(system: ActorSystem, stateDir: string, log: L
 function eventLogOf(journal: Journal): EventLog {
   return {
     append: (entries, done) => journal.append(entries, done),
+    note: (entries) => journal.note(entries),
     read: (done) =>
       journal.read((content) =>
         done(content.ok ? { ok: true, entries: content.entries as Iterable<LogEntry> } : content),

@@ -221,12 +221,12 @@ export function sampleOf(text: string, series: string): string | null {
   return line?.slice(series.length + 1) ?? null;
 }
 
-/** No setting of whoever runs the tests reaches a daemon. */
+/** No setting of whoever runs the tests reaches a program; what means a state directory names one of its own. */
 export function cleanEnvironment(): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(
     ([name]) => !/^(EVENKEEL_|NODE_OPTIONS$|XDG_RUNTIME_DIR$)/.test(name),
   );
-  return Object.fromEntries(kept);
+  return { ...Object.fromEntries(kept), EVENKEEL_STATE_DIR: "none" };
 }
 
 /** The series of `/metrics` that is 1 when that was the outcome of the source's last tick. */

@@ -6,6 +6,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { isBusy } from "./damage.ts";
 
 export interface StateLock {
   release(): void;
@@ -16,13 +17,13 @@ export function lockState(directory: string, startedAt: string): StateLock | nul
   const database = new DatabaseSync(join(directory, "lock.sqlite"), { timeout: 0 });
   try {
     database.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
+    const holder = { pid: process.pid, host: hostname(), started_at: startedAt };
+    writeFileSync(holderFile(directory), `${JSON.stringify(holder)}\n`, { mode: 0o600 });
   } catch (thrown) {
     database.close();
     if (isBusy(thrown)) return null;
     throw thrown;
   }
-  const holder = { pid: process.pid, host: hostname(), started_at: startedAt };
-  writeFileSync(holderFile(directory), `${JSON.stringify(holder)}\n`, { mode: 0o600 });
   return { release: () => database.close() };
 }
 
@@ -40,9 +41,3 @@ export function describeHolder(directory: string): string {
 }
 
 const holderFile = (directory: string): string => join(directory, "holder.json");
-
-/** SQLITE_BUSY and its extended forms. */
-function isBusy(thrown: unknown): boolean {
-  const code = (thrown as { errcode?: unknown }).errcode;
-  return typeof code === "number" && (code & 0xff) === 5;
-}

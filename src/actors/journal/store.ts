@@ -8,51 +8,21 @@
  *
  * Entries are opaque texts here. Each row carries a checksum, so that a damaged page is told from a bad program.
  */
-import { existsSync } from "node:fs";
+import { closeSync, existsSync, openSync, type Stats, statSync } from "node:fs";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { crc32 } from "node:zlib";
-import { describeThrown } from "../kernel/outcome.ts";
+import { damageOr } from "./damage.ts";
+import { type SnapshotRow, type Stretch, snapshotRowOf } from "./reader.ts";
+import { bringUpToDate } from "./schema.ts";
 
-/** Raised when the tables change; `MIGRATIONS[n]` brings a file of version n to n + 1. */
-export const SCHEMA_VERSION = 1;
-/** "EkJ1" in ASCII: tells our files from other SQLite databases. */
-const APPLICATION_ID = 0x456b4a31;
+export { JournalDamage } from "./damage.ts";
+export type { Stretch } from "./reader.ts";
+export { SCHEMA_VERSION } from "./schema.ts";
+
 /** Two connections write, the journal and a compaction, each for milliseconds at a time. */
 const BUSY_TIMEOUT_MS = 5_000;
-
-const MIGRATIONS: readonly string[] = [
-  `PRAGMA application_id = ${APPLICATION_ID};
-   CREATE TABLE batches (
-     seq INTEGER PRIMARY KEY, entries INTEGER NOT NULL, checksum INTEGER NOT NULL, body TEXT NOT NULL
-   ) STRICT;
-   CREATE TABLE chunks (
-     through INTEGER NOT NULL, ordinal INTEGER NOT NULL, entries INTEGER NOT NULL, checksum INTEGER NOT NULL,
-     body TEXT NOT NULL, PRIMARY KEY (through, ordinal)
-   ) STRICT;
-   CREATE TABLE snapshot (
-     one INTEGER PRIMARY KEY CHECK (one = 1), through INTEGER NOT NULL, chunks INTEGER NOT NULL, entries INTEGER NOT NULL
-   ) STRICT;
-   CREATE TABLE probe (one INTEGER PRIMARY KEY CHECK (one = 1), filler TEXT NOT NULL) STRICT;
-   INSERT INTO snapshot VALUES (1, 0, 0, 0);`,
-];
-
 /** A full disk still takes a few bytes; this many need new pages. */
 const PROBE_CHARACTERS = 16_384;
-
-/** The file cannot be used as it is; `message` says what is wrong and where, in one line. */
-export class JournalDamage extends Error {}
-
-/** A stretch of entries as it is stored: a JSON array of `entries` elements. */
-export interface Stretch {
-  readonly entries: number;
-  readonly body: string;
-}
-
-/** Where a reader stands: how many snapshot chunks it has read, then the last batch. */
-export interface Place {
-  readonly chunks: number;
-  readonly seq: number;
-}
 
 export interface JournalSize {
   /** Entries in the snapshot and behind it. */
@@ -60,84 +30,87 @@ export interface JournalSize {
   readonly tailEntries: number;
 }
 
+/** A batch that was promised to someone. */
+export interface Acknowledged {
+  readonly seq: number;
+  readonly checksum: number;
+}
+
+export interface OpenOptions {
+  /** Make the file where there is none. */
+  readonly create?: boolean;
+  /** In place of `MIGRATIONS`. */
+  readonly steps?: readonly string[];
+}
+
 export class JournalStore {
   readonly path: string;
   readonly #database: DatabaseSync;
   readonly #insertBatch: StatementSync;
+  readonly #file: Stats;
+  #wal: Stats | null = null;
+  #snapshot: SnapshotRow;
   #newestSeq: number;
   #tailEntries: number;
 
   /**
-   * Opens the file, and makes or migrates it unless `readOnly`. Throws `JournalDamage` for a file that is not ours, is
-   * newer than this program or cannot be read, and whatever SQLite throws when the disk fails.
+   * Opens the file, and makes or migrates it. Throws `JournalDamage` for a file that is not ours, is newer than this
+   * program or cannot be read, and whatever SQLite throws when the disk fails.
    */
-  constructor(path: string, { readOnly = false }: { readonly readOnly?: boolean } = {}) {
-    if (readOnly && !existsSync(path)) throw new JournalDamage(`${path}: there is no journal`);
+  constructor(path: string, { create = true, steps }: OpenOptions = {}) {
+    if (!existsSync(path)) {
+      if (!create) throw new Error(`${path} has been removed`);
+      // Tokens of reservations stand in it: it is nobody else's. SQLite gives its other files the mode of this one.
+      // Never done to a file that is open: closing it would end the locks that SQLite holds on it (fcntl(2)).
+      closeSync(openSync(path, "a", 0o600));
+    }
     this.path = path;
-    this.#database = new DatabaseSync(path, { readOnly, timeout: BUSY_TIMEOUT_MS });
+    this.#database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
     try {
-      this.#prepare(readOnly);
+      bringUpToDate(this.#database, path, steps);
+      this.#file = statSync(path);
       this.#insertBatch = this.#database.prepare("INSERT INTO batches VALUES (?, ?, ?, ?)");
-      const row = this.#one(
-        "SELECT coalesce(max(seq), (SELECT through FROM snapshot)) AS seq, coalesce(sum(entries), 0) AS entries FROM batches WHERE seq > (SELECT through FROM snapshot)",
-      );
-      this.#newestSeq = integer(row.seq);
-      this.#tailEntries = integer(row.entries);
+      this.#snapshot = snapshotRowOf(this.#database, path);
+      const newest = this.#database.prepare("SELECT max(seq) AS seq FROM batches").get()?.seq;
+      this.#newestSeq = Math.max(Number(newest ?? 0), this.#snapshot.through);
+      this.#tailEntries = this.#countTail();
     } catch (thrown) {
       this.#database.close();
-      throw thrown;
+      throw damageOr(thrown, path);
     }
   }
 
   get size(): JournalSize {
-    return { snapshotEntries: this.#snapshot().entries, tailEntries: this.#tailEntries };
+    return { snapshotEntries: this.#snapshot.entries, tailEntries: this.#tailEntries };
   }
 
   get newestSeq(): number {
     return this.#newestSeq;
   }
 
-  /** Commits one batch: when this returns it is durable, when it throws nothing is promised. */
-  append({ entries, body }: Stretch): void {
-    this.#insertBatch.run(this.#newestSeq + 1, entries, crc32(body), body);
-    this.#newestSeq += 1;
+  /**
+   * Commits one batch: when this returns it is durable, when it throws nothing is promised. It throws also when the
+   * file has been removed or replaced: what is written to it then, nobody would ever find again.
+   */
+  append({ entries, body }: Stretch): Acknowledged {
+    const batch = { seq: this.#newestSeq + 1, checksum: crc32(body) };
+    this.#insertBatch.run(batch.seq, entries, batch.checksum, body);
+    this.#newestSeq = batch.seq;
     this.#tailEntries += entries;
+    this.#expectInPlace();
+    return batch;
+  }
+
+  /** Whether the batch is in it, by itself or in the snapshot. */
+  holds({ seq, checksum }: Acknowledged): boolean {
+    if (seq <= this.#snapshot.through) return true;
+    return this.#database.prepare("SELECT checksum FROM batches WHERE seq = ?").get(seq)?.checksum === checksum;
   }
 
   /** Throws what an append would throw: a real commit, as large as an append usually is, and always of the same row. */
   probe(): void {
     this.#run("INSERT OR REPLACE INTO probe VALUES (1, ?)", "x".repeat(PROBE_CHARACTERS));
-  }
-
-  /** The stretch behind `place`, in order, and the next place; null at the end. Throws `JournalDamage`. */
-  readAfter(place: Place, throughSeq = this.#newestSeq): { stretch: Stretch; place: Place } | null {
-    const snapshot = this.#snapshot();
-    if (place.chunks < snapshot.chunks) {
-      const row = this.#maybe(
-        "SELECT * FROM chunks WHERE through = ? AND ordinal = ?",
-        snapshot.through,
-        place.chunks + 1,
-      );
-      const where = `snapshot ${snapshot.through}, chunk ${place.chunks + 1} of ${snapshot.chunks}`;
-      return { stretch: this.#verified(row, where), place: { chunks: place.chunks + 1, seq: snapshot.through } };
-    }
-    const seq = Math.max(place.seq, snapshot.through) + 1;
-    if (seq > throughSeq) return null;
-    const row = this.#maybe("SELECT * FROM batches WHERE seq = ?", seq);
-    return { stretch: this.#verified(row, `batch ${seq}`), place: { chunks: place.chunks, seq } };
-  }
-
-  /** Reads every row. Throws `JournalDamage` for the first that is missing, damaged or no JSON array of its length. */
-  verify(): { entries: number } {
-    const verdict = this.#one("PRAGMA quick_check(1)").quick_check;
-    if (verdict !== "ok") throw new JournalDamage(`${this.path}: ${String(verdict).split("\n").join(" ")}`);
-    let entries = 0;
-    let place: Place = { chunks: 0, seq: 0 };
-    for (let next = this.readAfter(place); next !== null; next = this.readAfter(place)) {
-      place = next.place;
-      entries += next.stretch.entries;
-    }
-    return { entries };
+    this.#expectInPlace();
   }
 
   /** Writes one chunk of a snapshot that is being made; it counts for nothing until `adoptSnapshot`. */
@@ -146,8 +119,9 @@ export class JournalStore {
   }
 
   /** Makes the snapshot the beginning of the journal, at once. What it stands for can then be dropped. */
-  adoptSnapshot(through: number, { chunks, entries }: { readonly chunks: number; readonly entries: number }): void {
+  adoptSnapshot(through: number, { chunks, entries }: Omit<SnapshotRow, "through">): void {
     this.#run("UPDATE snapshot SET through = ?, chunks = ?, entries = ?", through, chunks, entries);
+    this.recount();
   }
 
   /** Drops up to `rows` rows that the snapshot stands for, or that a compaction left half-made. False: none are left. */
@@ -164,98 +138,53 @@ export class JournalStore {
     return chunks + batches > 0;
   }
 
-  /** Gives the room of dropped rows back to the file system. */
-  shrink(): void {
-    this.#database.exec("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE);");
+  /** Gives room of up to `pages` dropped pages back to the file system. False: no more is to be had. */
+  shrinkSome(pages: number): boolean {
+    this.#database.exec(`PRAGMA incremental_vacuum(${pages})`);
+    return Number(this.#database.prepare("PRAGMA freelist_count").get()?.freelist_count ?? 0) > 0;
+  }
+
+  /** Moves the write-ahead log into the file and cuts it off. */
+  checkpoint(): void {
+    this.#database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
   }
 
   /** After another connection has made and adopted a snapshot: what lies behind it now. */
   recount(): void {
-    const row = this.#one(
-      "SELECT coalesce(sum(entries), 0) AS entries FROM batches WHERE seq > (SELECT through FROM snapshot)",
-    );
-    this.#tailEntries = integer(row.entries);
+    this.#snapshot = snapshotRowOf(this.#database, this.path);
+    this.#tailEntries = this.#countTail();
+  }
+
+  /** Writes all that this connection still sees to another file, also when its own has been removed. */
+  copyTo(path: string): void {
+    this.#database.prepare("VACUUM INTO ?").run(path);
   }
 
   close(): void {
     if (this.#database.isOpen) this.#database.close();
   }
 
-  #prepare(readOnly: boolean): void {
-    let version: number;
-    let application: number;
-    try {
-      version = integer(this.#one("PRAGMA user_version").user_version);
-      application = integer(this.#one("PRAGMA application_id").application_id);
-    } catch (thrown) {
-      if (codeOf(thrown) === SQLITE_NOTADB || codeOf(thrown) === SQLITE_CORRUPT) {
-        throw new JournalDamage(`${this.path}: ${describeThrown(thrown)}`);
-      }
-      throw thrown;
+  #expectInPlace(): void {
+    const wal = statSync(`${this.path}-wal`, { throwIfNoEntry: false });
+    this.#wal ??= wal ?? null;
+    const file = statSync(this.path, { throwIfNoEntry: false });
+    if (!isSame(file, this.#file) || !isSame(wal, this.#wal)) {
+      throw new Error(`${this.path} has been removed or replaced`);
     }
-    if (version > SCHEMA_VERSION) {
-      throw new JournalDamage(
-        `${this.path}: written by a newer evenkeel (schema ${version}, this one knows ${SCHEMA_VERSION}); run that one`,
-      );
-    }
-    if (version > 0 && application !== APPLICATION_ID) {
-      throw new JournalDamage(`${this.path}: a database of another program`);
-    }
-    if (readOnly) return;
-    // Before the first table is made, or it has no effect.
-    if (version === 0) this.#database.exec("PRAGMA auto_vacuum = INCREMENTAL");
-    this.#database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
-    for (let from = version; from < SCHEMA_VERSION; from++) this.#migrate(from);
   }
 
-  #migrate(from: number): void {
-    this.#database.exec(`BEGIN IMMEDIATE; ${MIGRATIONS[from] ?? ""} PRAGMA user_version = ${from + 1}; COMMIT;`);
-  }
-
-  #snapshot(): { through: number; chunks: number; entries: number } {
-    const row = this.#maybe("SELECT * FROM snapshot");
-    if (row === undefined) throw new JournalDamage(`${this.path}: the row that names the snapshot is missing`);
-    return { through: integer(row.through), chunks: integer(row.chunks), entries: integer(row.entries) };
-  }
-
-  #verified(row: Row | undefined, where: string): Stretch {
-    if (row === undefined) throw new JournalDamage(`${this.path}: ${where} is missing`);
-    const body = String(row.body);
-    if (crc32(body) !== row.checksum)
-      throw new JournalDamage(`${this.path}: ${where} is damaged: its checksum differs`);
-    return { entries: integer(row.entries), body };
+  #countTail(): number {
+    const row = this.#database
+      .prepare("SELECT sum(entries) AS entries FROM batches WHERE seq > ?")
+      .get(this.#snapshot.through);
+    return Number(row?.entries ?? 0);
   }
 
   #run(sql: string, ...values: (number | string)[]): number {
     return Number(this.#database.prepare(sql).run(...values).changes);
   }
-
-  #one(sql: string): Row {
-    return this.#maybe(sql) ?? {};
-  }
-
-  #maybe(sql: string, ...values: number[]): Row | undefined {
-    try {
-      return this.#database.prepare(sql).get(...values);
-    } catch (thrown) {
-      const code = codeOf(thrown);
-      if (code !== SQLITE_CORRUPT && code !== SQLITE_NOTADB) throw thrown;
-      throw new JournalDamage(`${this.path}: ${describeThrown(thrown)}`);
-    }
-  }
 }
 
-type Row = Record<string, unknown>;
-
-/** Primary result codes (sqlite.org, "Result and Error Codes"). */
-const SQLITE_CORRUPT = 11;
-const SQLITE_NOTADB = 26;
-
-function codeOf(thrown: unknown): number | null {
-  const code = (thrown as { errcode?: unknown }).errcode;
-  return typeof code === "number" ? code & 0xff : null;
-}
-
-function integer(value: unknown): number {
-  return typeof value === "number" ? value : Number(value ?? 0);
+function isSame(found: Stats | undefined, known: Stats | null): boolean {
+  return found !== undefined && found.ino === known?.ino && found.dev === known.dev;
 }

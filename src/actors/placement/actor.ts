@@ -138,11 +138,16 @@ class PlacementActor implements Actor<PlacementActorMessage> {
         this.#recoverLater(content.reason);
         return;
       }
-      const placement = createPlacement(config, this.#context, this.#now());
-      const entries = [...content.entries];
-      placement.replay(placementEventsOf(entries), this.#now());
-      this.#restoreDirectory(entries);
-      this.#serve(placement);
+      try {
+        const placement = createPlacement(config, this.#context, this.#now());
+        const entries = [...content.entries];
+        placement.replay(placementEventsOf(entries), this.#now());
+        this.#restoreDirectory(entries);
+        this.#serve(placement);
+      } catch (thrown) {
+        // Whole rows that make no sense together: to serve without them would double-book what they stand for.
+        this.#recoverLater(`it cannot be replayed: ${describeThrown(thrown)}`);
+      }
     });
   }
 

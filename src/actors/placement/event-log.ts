@@ -27,6 +27,8 @@ export interface EventLog {
    * `done(null)`: they are durable. `done(reason)`: nothing is promised, some may be durable all the same.
    */
   append(entries: readonly LogEntry[], done: (failure: string | null) => void): void;
+  /** Commits, some time soon, what no answer hangs on; a failing log may lose it. */
+  note(entries: readonly LogEntry[]): void;
   /**
    * Gives back what was committed, in order, for a start or after a failed append. It fails for as long as an append
    * would: who reads means to go on. Null: this log keeps nothing, and its appends never fail.
@@ -41,5 +43,6 @@ export type LogContent =
 /** `--state-dir none`: what the process holds is all there is, so every entry is as durable as it will ever be. */
 export const memoryLog: EventLog = {
   append: (_entries, done) => done(null),
+  note: () => undefined,
   read: null,
 };

@@ -12,21 +12,35 @@ const noChance: Random = {
   bytes: (count) => new Uint8Array(count),
 };
 
-/** The entries that rebuild what these entries leave; a `SnapshotModule` of the journal. */
-export function snapshotOf(entries: Iterable<unknown>, wallMs: number): LogEntry[] {
-  const now = { nowMs: 0, wallMs };
-  const placement = createPlacement(defaultPlacementConfig, { random: noChance }, now);
+/**
+ * Folding takes what is later than its own time for an error of the clock. The last millisecond of the calendar
+ * (ECMA-262, "Time Values and Time Range") is later than anything in a log, whatever the wall clock says by now, and
+ * still an exact integer.
+ */
+const AT_THE_END = { nowMs: 0, wallMs: 8.64e15 };
+
+/**
+ * The entries that rebuild what these entries leave; a `SnapshotModule` of the journal. Every time in them is the one
+ * that the log had, so that leases after a restart are the same with a snapshot and without.
+ */
+export function snapshotOf(entries: Iterable<unknown>): LogEntry[] {
+  const placement = createPlacement(defaultPlacementConfig, { random: noChance }, AT_THE_END);
   const aside: Exclude<LogEntry, PlacementEvent>[] = [];
-  placement.fold(sorted(entries as Iterable<LogEntry>, aside), now);
-  return [...placement.snapshot(now), ...foldAssignments(aside).map(asEntry)];
+  let newestWallMs = 0;
+  function* sorted(): Generator<PlacementEvent> {
+    for (const entry of entries as Iterable<LogEntry>) {
+      if (!("change" in entry)) {
+        aside.push(entry);
+        continue;
+      }
+      newestWallMs = Math.max(newestWallMs, entry.wallMs);
+      yield entry;
+    }
+  }
+  placement.fold(sorted(), AT_THE_END);
+  // The same clock, at the time of the newest event.
+  const atNewest = { nowMs: newestWallMs - AT_THE_END.wallMs, wallMs: newestWallMs };
+  return [...placement.snapshot(atNewest), ...foldAssignments(aside).map(asEntry)];
 }
 
 const asEntry = (assignment: AssignmentChange): LogEntry => ({ assignment });
-
-/** Placement's events, one by one as they are read; what is for the directory is put aside. */
-function* sorted(entries: Iterable<LogEntry>, aside: Exclude<LogEntry, PlacementEvent>[]): Generator<PlacementEvent> {
-  for (const entry of entries) {
-    if ("change" in entry) yield entry;
-    else aside.push(entry);
-  }
-}

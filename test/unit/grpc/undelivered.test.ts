@@ -20,6 +20,7 @@ function heldLog(): EventLog & { hold(): void; release(): void; readonly waiting
       if (held) waiting.push(() => done(null));
       else done(null);
     },
+    note: () => undefined,
     read: null,
     hold() {
       held = true;
@@ -43,8 +44,8 @@ async function start(flags: Record<string, string> = {}) {
   const clock = systemClock;
   const system = new ActorSystem({ clock, random: systemRandom, logFor: () => log });
   const settings = resolveSchedulerSettings({ flags, environment: {}, file: null });
-  const { placement, directories, http } = startScheduler({ system, settings, log, clock, eventLog });
-  const grpc = await createGrpcApi({ settings, placement, directories, clock, log });
+  const { placement, directories, http, access } = startScheduler({ system, settings, log, clock, eventLog });
+  const grpc = await createGrpcApi({ settings, placement, directories, access, clock, log });
   const { host, port } = await grpc.listen({ host: "127.0.0.1", port: 0 });
   const client = new GrpcClient(`${host}:${port}`);
   const endpoint = "http://n:8000";

@@ -30,6 +30,10 @@ export class ScriptedLog implements EventLog {
     this.onAppend?.(append, this.appends);
   }
 
+  note(entries: readonly LogEntry[]): void {
+    this.kept.push(...entries);
+  }
+
   readonly read: NonNullable<EventLog["read"]> = (done) => {
     if (this.unreadable !== null) done({ ok: false, reason: this.unreadable });
     else done({ ok: true, entries: [...this.kept] });

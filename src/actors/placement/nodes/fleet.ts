@@ -67,7 +67,8 @@ export class Fleet {
     const node = this.nodes.get(record.nodeId);
     if (node === undefined) return;
     const monotonic = (wallMs: number): number => at.nowMs + wallMs - at.wallMs;
-    node.ledger = record.ledger;
+    // A snapshot is made without the configuration, which says it of nodes that have not said it themselves.
+    node.ledger = record.ledger || (!record.runtimeSeen && (node.configured?.ledger ?? false));
     node.runtimeSeen = record.runtimeSeen;
     node.bootId = record.bootId;
     node.witnessPosition = record.witnessPosition;
