@@ -98,7 +98,7 @@ export class Creates {
     for (;;) {
       const excludeNodeIds = refusals.map(({ nodeId }) => nodeId);
       const reserved = await scheduler.reserve({ hint: create.hint, excludeNodeIds });
-      if (!reserved.ok) return unscheduled(create, refusals.at(-1), reserved.failure);
+      if (!reserved.ok) return unscheduled(create, refusals, reserved.failure);
       refusals.at(-1)?.answer?.discard();
       const hold = reserved.value;
       if (create.client.signal.aborted) return this.#notSent(create, hold);
@@ -264,8 +264,9 @@ function refusalOf({ node }: Hold, sent: Sent): Refusal {
   return { nodeId: node.nodeId, why: sent.kind === "unsent" ? sent.why : sent.detail, answer: null };
 }
 
-/** No further node: the last one's own answer says more than that, where there is one. */
-function unscheduled(create: Create, last: Refusal | undefined, failure: Failure): CreateEnd {
+/** No further node: what the last one said, or that none could be reached, says more than that. */
+function unscheduled(create: Create, refusals: readonly Refusal[], failure: Failure): CreateEnd {
+  const last = refusals.at(-1);
   if (create.client.signal.aborted && create.reply.raw.destroyed) {
     last?.answer?.discard();
     create.reply.hijack();
@@ -275,8 +276,8 @@ function unscheduled(create: Create, last: Refusal | undefined, failure: Failure
     passOn(create, last.answer, last.answer.body);
     return "refused";
   }
-  sendRefusal(create.reply, refusalOfFailure(failure));
-  return "unscheduled";
+  sendRefusal(create.reply, last === undefined ? refusalOfFailure(failure) : unreachable(refusals));
+  return last === undefined ? "unscheduled" : "refused";
 }
 
 function giveUp(

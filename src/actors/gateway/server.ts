@@ -65,6 +65,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     reply.header("connection", "close");
     sendRefusal(reply, STOPPING);
   });
+  closeConnectionsOnceStopping(app, () => stopping);
   app.all("/", async (request: FastifyRequest, reply: FastifyReply) => {
     const { method, originalUrl: target, headers } = request;
     const route = routeOf({ method, target, headers });
@@ -107,6 +108,19 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       return left;
     },
   };
+}
+
+/** Node closes what is idle when the server closes, and waits for what becomes idle later: a drain would never end. */
+function closeConnectionsOnceStopping(app: FastifyInstance, stopping: () => boolean): void {
+  app.addHook("onSend", (_request, reply, payload, done) => {
+    if (stopping()) reply.header("connection", "close");
+    done(null, payload);
+  });
+  // Those whose head had left before.
+  app.addHook("onResponse", (_request, _reply, done) => {
+    if (stopping()) setImmediate(() => app.server.closeIdleConnections());
+    done();
+  });
 }
 
 interface Stop {
