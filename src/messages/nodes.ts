@@ -67,6 +67,8 @@ export interface Heartbeat {
   readonly nodeId: string;
   /** Where creates are sent; null leaves the known one. Ignored for nodes whose endpoint is configured. */
   readonly endpoint: string | null;
+  /** Set where the sender may not say where the node is: another endpoint than the known one is then refused. */
+  readonly endpointFixed?: boolean;
   readonly clusterId: string | null;
   readonly version: string | null;
   readonly serviceInstanceId: string;

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { countBetween } from "../messages/amounts.ts";
 import { durationBetween, httpUrlSchema, oneOf, refuse, show } from "../messages/settings.ts";
+import type { HostAndPort } from "./address.ts";
 import { LOG_SETTINGS } from "./daemon-settings.ts";
 import type { Values } from "./options.ts";
-import type { HostAndPort } from "./scheduler-settings.ts";
 
 const addressSchema: z.ZodType<HostAndPort, unknown> = z.unknown().transform((given, context) => {
   const url = typeof given === "string" && /:\d+$/.test(given) ? URL.parse(`tcp://${given}`) : null;

@@ -3,13 +3,13 @@ import { createGateway } from "../actors/gateway/server.ts";
 import { systemClock } from "../ports/clock.ts";
 import { systemRoots } from "../ports/kernel-roots.ts";
 import { systemRandom } from "../ports/random.ts";
+import { formatAddress, type HostAndPort } from "./address.ts";
 import { createHttpScheduler } from "./gateway-scheduler.ts";
 import { GATEWAY_SETTINGS, type GatewaySettings } from "./gateway-settings.ts";
 import { untilStopped } from "./leaving.ts";
 import { createLogger } from "./logging.ts";
 import { flagOf } from "./options.ts";
 import { describePortHolder } from "./port-holder.ts";
-import { formatAddress, type HostAndPort } from "./scheduler-settings.ts";
 
 interface Listener {
   listen(address: HostAndPort): Promise<HostAndPort>;

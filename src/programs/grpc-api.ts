@@ -1,4 +1,5 @@
 import type { GrpcServer } from "../actors/api/grpc/server.ts";
+import type { Access } from "../actors/api/http-server.ts";
 import type { Log } from "../actors/kernel/actor.ts";
 import type { PlacementClient } from "../actors/placement/client.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -9,6 +10,7 @@ export interface GrpcApiParts {
   readonly settings: SchedulerSettings;
   readonly placement: PlacementClient;
   readonly directories: Directories;
+  readonly access: Access;
   readonly clock: Clock;
   readonly log: Log;
 }

@@ -1,4 +1,3 @@
-import { isIP } from "node:net";
 import { join } from "node:path";
 import { z } from "zod";
 import { defaultPlacementConfig, type PlacementConfig } from "../actors/placement/config.ts";
@@ -12,6 +11,8 @@ import {
   schedulerConfigurationSchema,
 } from "../messages/scheduler-configuration.ts";
 import { durationBetween, oneOf, refuse, show, textNamed } from "../messages/settings.ts";
+import { ACCESS_SETTINGS, checkAccess } from "./access-settings.ts";
+import type { HostAndPort } from "./address.ts";
 import { readEitherForm } from "./agentenv-file.ts";
 import { LOG_SETTINGS } from "./daemon-settings.ts";
 import { type Given, readConfigurationFile, resolveSettings, UsageError, type Values } from "./options.ts";
@@ -28,11 +29,6 @@ function duration(key: string, help: string, usualMs: number, mostMs = 7 * DAY_M
     shownDefault: formatDuration(usualMs),
     schema: durationBetween(1_000, mostMs).default(usualMs),
   } as const;
-}
-
-export interface HostAndPort {
-  readonly host: string;
-  readonly port: number;
 }
 
 const addressSchema: z.ZodType<HostAndPort, unknown> = z.unknown().transform((given, context) => {
@@ -173,6 +169,7 @@ export const SCHEDULER_SETTINGS = {
     shownDefault: "16",
     schema: countBetween(1, 10_000).default(16),
   },
+  ...ACCESS_SETTINGS,
   ...LOG_SETTINGS,
 } as const;
 
@@ -201,6 +198,7 @@ export function resolveSchedulerSettings(given: Omit<Given, "nestedKeys">): Sche
   if (settings.uncertainTtlMs > settings.maxReservationAgeMs) {
     throw new UsageError("--uncertain-ttl: is longer than --max-reservation-age; make it shorter");
   }
+  checkAccess(settings, { http: settings.http, grpc: settings.grpc });
   return { ...settings, nested: nested.data, unservedKeys };
 }
 
@@ -262,13 +260,4 @@ export function placementConfigOf(settings: SchedulerSettings): PlacementConfig 
             ledger: inventory === "none",
           })),
   };
-}
-
-/** Whether only this machine can reach the address. */
-export function isLoopback({ host }: HostAndPort): boolean {
-  return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
-}
-
-export function formatAddress({ host, port }: HostAndPort): string {
-  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }

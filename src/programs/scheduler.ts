@@ -1,8 +1,7 @@
 import { EventEmitter } from "eventemitter3";
 import { createHandlers } from "../actors/api/handlers.ts";
-import { createHttpServer, type HttpServer } from "../actors/api/http-server.ts";
+import { type Access, createHttpServer, type HttpServer } from "../actors/api/http-server.ts";
 import { createMetrics } from "../actors/api/metrics.ts";
-import type { AssignmentChange } from "../actors/directory/client.ts";
 import type { Log } from "../actors/kernel/actor.ts";
 import type { ActorSystem } from "../actors/kernel/system.ts";
 import { placementActor } from "../actors/placement/actor.ts";
@@ -17,7 +16,9 @@ import {
 import type { EventLog } from "../actors/placement/event-log.ts";
 import { type Clock, systemClock } from "../ports/clock.ts";
 import { systemRoots } from "../ports/kernel-roots.ts";
+import { openAccess } from "./access.ts";
 import { createActorSystem } from "./actor-system.ts";
+import { formatAddress, type HostAndPort, isLoopback } from "./address.ts";
 import { type Directories, startDirectories } from "./directories.ts";
 import { openEventLog } from "./event-log.ts";
 import { createGrpcApi } from "./grpc-api.ts";
@@ -25,13 +26,7 @@ import { leave, untilStopped } from "./leaving.ts";
 import { createLogger } from "./logging.ts";
 import { packageVersion } from "./package-version.ts";
 import { describePortHolder } from "./port-holder.ts";
-import {
-  formatAddress,
-  type HostAndPort,
-  isLoopback,
-  placementConfigOf,
-  type SchedulerSettings,
-} from "./scheduler-settings.ts";
+import { placementConfigOf, type SchedulerSettings } from "./scheduler-settings.ts";
 
 /** Together below the 5 s within which a process that was told to stop is gone. */
 const ANSWER_GRACE_MS = 2_500;
@@ -49,15 +44,15 @@ export async function runScheduler(settings: SchedulerSettings): Promise<number>
     return leave({ system, log, code: 1, deadlineMs: STOP_DEADLINE_MS });
   }
   const { eventLog } = opened;
-  const { http, placement, directories } = startScheduler({ system, settings, log, clock, eventLog });
-  const grpc = settings.grpc === null ? null : await createGrpcApi({ settings, placement, directories, clock, log });
+  const { http, ...parts } = startScheduler({ system, settings, log, clock, eventLog });
+  const grpc = settings.grpc === null ? null : await createGrpcApi({ settings, ...parts, clock, log });
   if (settings.unservedKeys.length > 0) {
     const keys = settings.unservedKeys.join(", ");
     log.warn({ keys: settings.unservedKeys }, `the configuration file has keys that are not served: ${keys}`);
   }
   const refusal =
-    (await tryToServe("HTTP", http, settings.http, log)) ??
-    (grpc === null || settings.grpc === null ? null : await tryToServe("gRPC", grpc, settings.grpc, log));
+    (await tryToServe("HTTP", http, settings.http, { settings, log })) ??
+    (grpc === null || settings.grpc === null ? null : await tryToServe("gRPC", grpc, settings.grpc, { settings, log }));
   if (refusal !== null) {
     process.stderr.write(`evenkeel: ${refusal}\n`);
     return leave({ system, log, code: 1, deadlineMs: STOP_DEADLINE_MS });
@@ -77,17 +72,17 @@ async function tryToServe(
   api: "HTTP" | "gRPC",
   listener: Listener,
   address: HostAndPort,
-  log: Log,
+  { settings, log }: { readonly settings: SchedulerSettings; readonly log: Log },
 ): Promise<string | null> {
   const key = api === "HTTP" ? "http" : "grpc";
   let at: string;
   try {
     const bound = formatAddress(await listener.listen(address));
-    at = api === "HTTP" ? `http://${bound}` : bound;
+    at = api === "gRPC" ? bound : `${settings.tlsCert === null ? "http" : "https"}://${bound}`;
   } catch (thrown) {
     return describeListenError(thrown, address, `--${key}`);
   }
-  if (!isLoopback(address)) {
+  if (!isLoopback(address) && settings.tokens === null) {
     log.warn({ [key]: at }, `the ${api} API is open to other machines and asks nobody who they are`);
   }
   log.info({ [key]: at }, `serving the ${api} API on ${at}`);
@@ -106,14 +101,21 @@ export interface RunningScheduler {
   readonly http: HttpServer;
   readonly placement: PlacementClient;
   readonly directories: Directories;
+  /** Of the gRPC server too. */
+  readonly access: Access;
 }
 
-/** Wires the scheduler's actors into a system: HTTP ⇄ placement → directory. Nothing listens yet. */
+/**
+ * Wires the scheduler's actors into a system: HTTP ⇄ placement → directory. Nothing listens yet. Throws `UsageError`
+ * when tokens or certificates cannot be read.
+ */
 export function startScheduler({ system, settings, log, clock, eventLog }: SchedulerWiring): RunningScheduler {
+  const access = openAccess(settings, { clock, log });
   const config = placementConfigOf(settings);
   const directories = startDirectories(system, {
     settings,
-    journal: eventLog.read === null ? null : (changes) => keepAssignments(eventLog, changes),
+    // No answer hangs on what rosters and time make of assignments: the next rosters say it again.
+    journal: eventLog.read === null ? null : (changes) => eventLog.note(changes.map((assignment) => ({ assignment }))),
   });
   const { directory, directoryEvents } = directories;
   const placementEvents = new EventEmitter<PlacementEvents>();
@@ -127,17 +129,8 @@ export function startScheduler({ system, settings, log, clock, eventLog }: Sched
   const placement = createPlacementClient(reference, clock);
   const metrics = createMetrics({ strategy: settings.strategy, placement, placementEvents, directoryEvents, system });
   const handlers = createHandlers({ placement, directory });
-  const http = createHttpServer({ handlers, metrics, version: packageVersion(), clock, log });
-  return { http, placement, directories };
-}
-
-/**
- * What rosters and time make of assignments hangs no answer on the log: when it is lost with a failing disk, the next
- * rosters say it again.
- */
-function keepAssignments(eventLog: EventLog, changes: readonly AssignmentChange[]): void {
-  const entries = changes.map((assignment) => ({ assignment }));
-  eventLog.append(entries, () => undefined);
+  const http = createHttpServer({ handlers, metrics, version: packageVersion(), access, clock, log });
+  return { http, placement, directories, access };
 }
 
 /** Why the address cannot be had, in one line with the mend. */

@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import { systemClock } from "../ports/clock.ts";
 import { createActorSystem } from "./actor-system.ts";
+import { formatAddress, type HostAndPort, isLoopback } from "./address.ts";
 import { USUAL_SCHEDULER_URL } from "./api-client-settings.ts";
 import { missingProcfs, type RunningDaemon, startDaemon } from "./daemon.ts";
 import { type DaemonSettings, SOCKET_SETTING } from "./daemon-settings.ts";
@@ -8,7 +9,7 @@ import { openEventLog } from "./event-log.ts";
 import { leave, untilStopped } from "./leaving.ts";
 import { createLogger } from "./logging.ts";
 import { describeListenError, startScheduler } from "./scheduler.ts";
-import { formatAddress, type HostAndPort, isLoopback, type SchedulerSettings } from "./scheduler-settings.ts";
+import type { SchedulerSettings } from "./scheduler-settings.ts";
 
 /** Together below the 5 s within which Ctrl-C ends everything. */
 const ANSWER_GRACE_MS = 1_500;

@@ -1,20 +1,35 @@
 /** What each call of the HTTP API asks of which actor. */
+import { type Caller, maySetEndpoint, refuseHandle } from "../../messages/callers.ts";
 import { refuse } from "../../messages/errors.ts";
 import { eventsMessage, heartbeatMessage } from "../../messages/http/heartbeat.ts";
 import { nodeOf, type WireNode } from "../../messages/http/node.ts";
 import { reservationOf, USUAL_LIMIT, type WireReservation } from "../../messages/http/reservation.ts";
 import { scheduleAnswerOf, scheduleMessage } from "../../messages/http/schedule.ts";
-import type { NodeAnswer, Reply, ReservationAnswer } from "../../messages/placement.ts";
+import type {
+  Cancel,
+  Confirm,
+  GetReservation,
+  MarkUncertain,
+  NodeAnswer,
+  Renew,
+  Reply,
+  ReservationAnswer,
+} from "../../messages/placement.ts";
 import { type Handlers, mapReply } from "./handled.ts";
 import { type ApiActors, lookUpSandbox } from "./sandbox-look-up.ts";
 
-/** Without tokens in force everybody is the same caller, and request ids have one scope. */
-export const ANYBODY = "anybody";
+type Move = Confirm | Cancel | Renew | MarkUncertain | GetReservation;
 
 export function createHandlers({ placement, directory }: ApiActors): Handlers {
+  const move = async (caller: Caller, message: Move): Promise<Reply<{ reservation: WireReservation }>> => {
+    const refusal = refuseHandle(caller, message.handle);
+    if (refusal !== null) return { ok: false, refusal };
+    const reply: Reply<ReservationAnswer> = await placement.ask(message);
+    return mapReply(reply, ({ reservation }) => ({ reservation: reservationOf(reservation) }));
+  };
   return {
-    async schedule({ body }) {
-      const reply = await placement.ask(scheduleMessage(body, ANYBODY));
+    async schedule({ body }, caller) {
+      const reply = await placement.ask(scheduleMessage(body, caller.credential));
       if (!reply.ok) return reply;
       const { reservation } = reply.answer;
       const answer = scheduleAnswerOf(reply.answer);
@@ -22,22 +37,22 @@ export function createHandlers({ placement, directory }: ApiActors): Handlers {
       return { ok: true, answer, undelivered: () => placement.deliveryFailed(reservation.id) };
     },
 
-    async confirm({ params, body }) {
+    async confirm({ params, body }, caller) {
       const { sandbox_id: sandboxId, force = false } = body;
-      return moved(await placement.ask({ type: "confirm", handle: params.token, sandboxId, force }));
+      return move(caller, { type: "confirm", handle: params.token, sandboxId, force });
     },
-    async cancel({ params, body }) {
+    async cancel({ params, body }, caller) {
       const { reason = null } = body;
-      return moved(await placement.ask({ type: "cancel", handle: params.token, reason }));
+      return move(caller, { type: "cancel", handle: params.token, reason });
     },
-    async renew({ params }) {
-      return moved(await placement.ask({ type: "renew", handle: params.token }));
+    async renew({ params }, caller) {
+      return move(caller, { type: "renew", handle: params.token });
     },
-    async uncertain({ params }) {
-      return moved(await placement.ask({ type: "uncertain", handle: params.token }));
+    async uncertain({ params }, caller) {
+      return move(caller, { type: "uncertain", handle: params.token });
     },
-    async getReservation({ params }) {
-      return moved(await placement.ask({ type: "get_reservation", handle: params.token }));
+    async getReservation({ params }, caller) {
+      return move(caller, { type: "get_reservation", handle: params.token });
     },
     async listReservations({ query }) {
       const reply = await placement.ask({
@@ -59,8 +74,9 @@ export function createHandlers({ placement, directory }: ApiActors): Handlers {
       return mapReply(reply, () => null);
     },
 
-    async heartbeat({ params, body }) {
-      return placement.ask(heartbeatMessage(params.node_id, body));
+    async heartbeat({ params, body }, caller) {
+      const endpointFixed = !maySetEndpoint(caller, params.node_id);
+      return placement.ask({ ...heartbeatMessage(params.node_id, body), endpointFixed });
     },
     async events({ params, body }) {
       return placement.ask(eventsMessage(params.node_id, body));
@@ -102,10 +118,6 @@ export function createHandlers({ placement, directory }: ApiActors): Handlers {
       return { ok: false, refusal: refuse("unavailable", message, { retry: "unchanged" }) };
     },
   };
-}
-
-function moved(reply: Reply<ReservationAnswer>): Reply<{ reservation: WireReservation }> {
-  return mapReply(reply, ({ reservation }) => ({ reservation: reservationOf(reservation) }));
 }
 
 function shown(reply: Reply<NodeAnswer>): Reply<{ node: WireNode }> {

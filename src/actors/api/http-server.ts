@@ -1,24 +1,48 @@
 /** The scheduler's HTTP server: the table of endpoints on Fastify. */
-import { METHODS, STATUS_CODES } from "node:http";
-import type { Socket } from "node:net";
+import { createServer, METHODS, type RequestListener, type Server } from "node:http";
+import { createServer as createSecureServer } from "node:https";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
-import { type ErrorCode, refuse } from "../../messages/errors.ts";
+import { ANYBODY, type Caller, refuseCaller, refuseNode } from "../../messages/callers.ts";
+import { type Refusal, refuse } from "../../messages/errors.ts";
 import { ENDPOINTS, type Endpoint, type EndpointName } from "../../messages/http/endpoints.ts";
-import { problemOf } from "../../messages/http/problem.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../kernel/actor.ts";
 import { describeThrown } from "../kernel/outcome.ts";
+import {
+  HEAD_BYTES_MAX,
+  HEAD_WITHIN_MS,
+  IDLE_MS,
+  REQUEST_WITHIN_MS,
+  STALLED_MS,
+  TIMES_CHECKED_EVERY_MS,
+} from "./bounds.ts";
 import type { Handled, Handlers } from "./handled.ts";
 import { acceptJsonBodies } from "./json-body.ts";
 import { serialiserSchemaOf } from "./json-schema.ts";
 import { createOpenApiDocument } from "./openapi.ts";
 import { NO_SUCH_PATH, refusalOfError, sendRefusal, wrongMethod } from "./problems.ts";
+import { refuseConnection } from "./refused-connection.ts";
+import type { Tls } from "./tls.ts";
+import { type Gate, openGate } from "./tokens.ts";
 import { validatorOf } from "./validation.ts";
+
+/** Who is let in, and how many at a time. */
+export interface Access {
+  readonly gate: Gate;
+  /** Null: plain text. */
+  readonly tls: Tls | null;
+  /** Connections at a time; further ones are closed as they come. */
+  readonly connectionsMax: number;
+}
+
+/** Everybody, in plain text: for a server that only this machine can reach. */
+export const openAccess: Access = { gate: openGate, tls: null, connectionsMax: 10_000 };
 
 export interface HttpServerOptions {
   readonly handlers: Handlers;
   readonly metrics: { readonly contentType: string; text(request: { readonly byNode: boolean }): Promise<string> };
   readonly version: string;
+  readonly access: Access;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -31,10 +55,6 @@ export interface HttpServer {
   close(graceMs: number): Promise<void>;
 }
 
-/** A client that sends a byte now and then must not hold a connection for longer. */
-const REQUEST_TIMEOUT_MS = 30_000;
-/** Longer than the usual 60 s of load balancers, so that they close idle connections before we do. */
-const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 /** An id of 256 bytes, each percent-encoded. */
 const PARAMETER_LENGTH_MAX = 768;
 
@@ -42,8 +62,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   let closing = false;
   const app = fastify({
     logger: false,
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+    serverFactory: (listener) => createNodeServer(options.access, listener),
     routerOptions: { maxParamLength: PARAMETER_LENGTH_MAX },
     return503OnClosing: false,
     forceCloseConnections: "idle",
@@ -68,6 +87,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     reply.header("connection", "close");
     sendRefusal(reply, refuse("unavailable", "the scheduler is stopping", { retry: "unchanged" }));
   });
+  app.decorateRequest("caller", null);
   acceptJsonBodies(app);
   addRoutes(app, options);
 
@@ -88,7 +108,31 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   };
 }
 
-function addRoutes(app: FastifyInstance, { handlers, metrics, version }: HttpServerOptions): void {
+declare module "fastify" {
+  interface FastifyRequest {
+    /** Whoever the gate says it is; null on paths that ask nobody. */
+    caller: Caller | null;
+  }
+}
+
+function createNodeServer({ tls, connectionsMax }: Access, listener: RequestListener): Server {
+  const bounds = {
+    maxHeaderSize: HEAD_BYTES_MAX,
+    headersTimeout: HEAD_WITHIN_MS,
+    requestTimeout: REQUEST_WITHIN_MS,
+    keepAliveTimeout: IDLE_MS,
+    connectionsCheckingInterval: TIMES_CHECKED_EVERY_MS,
+  };
+  const secure =
+    tls === null ? null : createSecureServer({ ...bounds, ...tls.serverOptions, ...tls.context }, listener);
+  tls?.onChange((context) => secure?.setSecureContext(context));
+  const server = secure ?? createServer(bounds, listener);
+  server.maxConnections = connectionsMax;
+  server.setTimeout(STALLED_MS);
+  return server;
+}
+
+function addRoutes(app: FastifyInstance, { handlers, metrics, version, access }: HttpServerOptions): void {
   // Node's parser knows methods that Fastify does not route by default; on a known path they are wrong, not unknown.
   for (const method of METHODS)
     if (method !== "CONNECT" && !app.supportedMethods.includes(method)) app.addHttpMethod(method);
@@ -98,7 +142,7 @@ function addRoutes(app: FastifyInstance, { handlers, metrics, version }: HttpSer
   };
   for (const name of Object.keys(ENDPOINTS) as EndpointName[]) {
     const endpoint: Endpoint = ENDPOINTS[name];
-    addEndpoint(app, endpoint, handlers[name] as (input: unknown) => Promise<Handled<unknown>>);
+    addEndpoint(app, { endpoint, gate: access.gate, handle: handlers[name] as Handle });
     note(routePath(endpoint.path), endpoint.method.toUpperCase());
   }
   const document = JSON.stringify(createOpenApiDocument(version));
@@ -128,11 +172,15 @@ function routePath(path: string): string {
   return path.replaceAll(/\{(\w+)\}/g, ":$1");
 }
 
-function addEndpoint(
-  app: FastifyInstance,
-  endpoint: Endpoint,
-  handle: (input: unknown) => Promise<Handled<unknown>>,
-): void {
+type Handle = (input: unknown, caller: Caller) => Promise<Handled<unknown>>;
+
+interface Route {
+  readonly endpoint: Endpoint;
+  readonly gate: Gate;
+  readonly handle: Handle;
+}
+
+function addEndpoint(app: FastifyInstance, { endpoint, gate, handle }: Route): void {
   const { method, path, params, query, body, answer, bodyBytesMax } = endpoint;
   const reads = method === "post";
   const schemas = { params, querystring: query, ...(reads ? { body } : {}) };
@@ -145,18 +193,36 @@ function addEndpoint(
       const part = httpPart as keyof typeof schemas;
       return validatorOf(schemas[part] ?? query, part === "querystring" ? "query" : part);
     },
+    // Before the body is read: what a stranger sends costs no more than its head.
+    onRequest: (request, reply, done) => {
+      const refusal = admit(gate, endpoint, request);
+      if (refusal === null) done();
+      else sendRefusal(reply, refusal);
+    },
     preValidation: (request, _reply, done) => {
       // A POST without a body says the same as one with an empty object.
       if (reads && request.body === undefined) request.body = {};
       done();
     },
     handler: async (request, reply) => {
-      const handled = await handle({ params: request.params, query: request.query, body: request.body });
+      const { params, query, body, caller } = request;
+      const handled = await handle({ params, query, body }, caller ?? ANYBODY);
       if (!handled.ok) return sendRefusal(reply, handled.refusal);
       if (handled.undelivered !== undefined && !watchDelivery(reply, handled.undelivered)) return reply.hijack();
       return answer === null ? reply.code(204).send() : reply.send(handled.answer);
     },
   });
+}
+
+/** Notes who calls. Null when they may, else the refusal. */
+function admit(gate: Gate, { callers }: Endpoint, request: FastifyRequest): Refusal | null {
+  if (callers === "anyone") return null;
+  const admission = gate.admit(request.headers.authorization);
+  if (!admission.ok) return admission.refusal;
+  const { caller } = admission;
+  request.caller = caller;
+  const { node_id: nodeId } = request.params as { readonly node_id?: string };
+  return refuseCaller(caller, callers) ?? (nodeId === undefined ? null : refuseNode(caller, nodeId));
 }
 
 /** False when the caller has gone already; otherwise `undelivered` is called should the answer not get through. */
@@ -170,23 +236,4 @@ function watchDelivery(reply: FastifyReply, undelivered: () => void): boolean {
     if (!raw.writableFinished) undelivered();
   });
   return true;
-}
-
-const STATUS_OF_CLIENT_ERROR: Readonly<Record<string, { status: number; code: ErrorCode; message: string }>> = {
-  HPE_HEADER_OVERFLOW: { status: 431, code: "payload_too_large", message: "the request's head is too long" },
-  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, code: "invalid_argument", message: "the request did not arrive in time" },
-};
-
-/** What is not HTTP never becomes a request: the answer is written by hand and the connection ends. */
-function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === "ECONNRESET" || socket.destroyed || !socket.writable) {
-    socket.destroy(error);
-    return;
-  }
-  const known = STATUS_OF_CLIENT_ERROR[error.code ?? ""];
-  const { status, code, message } = known ?? { status: 400, code: "invalid_argument", message: "this is not HTTP/1.1" };
-  const body = JSON.stringify(problemOf(refuse(code, message, {})));
-  socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  );
 }

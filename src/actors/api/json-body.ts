@@ -1,23 +1,52 @@
+import { isUtf8 } from "node:buffer";
 import type { FastifyInstance } from "fastify";
 import { refuse } from "../../messages/errors.ts";
+import { nestsTooDeep, repeatsName, shapeOf } from "./json-text.ts";
 import { RefusalError } from "./validation.ts";
 
 /**
- * JSON and nothing else: other types are refused, which also keeps web pages of other origins from posting to a
- * scheduler on loopback without asking first. An empty body is an empty object. `__proto__` keys are refused.
+ * JSON in UTF-8 and nothing else: other types are refused, which also keeps web pages of other origins from posting to a
+ * scheduler on loopback without asking first. An empty body is an empty object. `__proto__` keys, names that stand twice
+ * in one object, and nesting beyond any meaning are refused.
  */
 export function acceptJsonBodies(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser("error", "error");
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser("application/json", { parseAs: "string" }, (request, text, done) => {
-    if (text.length === 0) {
-      done(null, {});
-      return;
-    }
+  app.addContentTypeParser("application/json", { parseAs: "buffer" }, (request, bytes, done) => {
+    const refusal = refuseEncoding(request.headers, bytes as Buffer);
+    if (refusal !== null) return done(refusal);
+    const text = bytes.toString();
+    if (text.length === 0) return done(null, {});
+    const shape = shapeOf(text);
+    if (nestsTooDeep(shape)) return done(wrongBody("the body is nested too deeply"));
     // The parser's own message quotes the body, which may hold a token.
-    parse(request, text as string, (error: Error | null, body?: unknown) => {
-      if (error === null) done(null, body);
-      else done(new RefusalError(refuse("invalid_argument", "the body is not valid JSON", { field: "body" })));
+    parse(request, text, (error: Error | null, body?: unknown) => {
+      if (error !== null) done(wrongBody("the body is not valid JSON"));
+      else if (repeatsName(shape, body)) done(wrongBody("the body has a name twice in one object"));
+      else done(null, body);
     });
   });
+}
+
+/** The three bytes of UTF-8's mark: no sender of JSON may add it (RFC 8259, 8.1), and it is no part of the text. */
+const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
+
+function refuseEncoding(
+  headers: { readonly "content-type"?: string | undefined; readonly "content-encoding"?: string | undefined },
+  bytes: Buffer,
+): RefusalError | null {
+  const encoding = headers["content-encoding"] ?? "identity";
+  if (encoding !== "identity") return wrongHeader("content-encoding", "must be identity: bodies are not compressed");
+  const [, charset = "utf-8"] = /;\s*charset\s*=\s*"?([^\s";]*)/i.exec(headers["content-type"] ?? "") ?? [];
+  if (!/^utf-?8$/i.test(charset)) return wrongHeader("content-type", "must be application/json in UTF-8");
+  if (!isUtf8(bytes)) return wrongBody("the body is not UTF-8");
+  return bytes.subarray(0, 3).equals(BYTE_ORDER_MARK) ? wrongBody("the body begins with a byte order mark") : null;
+}
+
+function wrongHeader(field: string, due: string): RefusalError {
+  return new RefusalError(refuse("invalid_argument", `${field} ${due}`, { field }));
+}
+
+function wrongBody(message: string): RefusalError {
+  return new RefusalError(refuse("invalid_argument", message, { field: "body" }));
 }

@@ -1,5 +1,6 @@
 /** The OpenAPI 3.1 document: the table of endpoints in other words, so that it cannot say something else. */
 import { z } from "zod";
+import type { Callers } from "../../messages/callers.ts";
 import { ERRORS, type ErrorCode } from "../../messages/errors.ts";
 import { ENDPOINTS, type Endpoint, type EndpointName } from "../../messages/http/endpoints.ts";
 import { problemSchema } from "../../messages/http/problem.ts";
@@ -28,13 +29,18 @@ export function createOpenApiDocument(version: string): JsonSchema {
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
     paths,
-    components: { schemas: components.schemas },
+    components: {
+      schemas: components.schemas,
+      securitySchemes: {
+        token: { type: "http", scheme: "bearer", description: "Asked for where the scheduler has tokens in force." },
+      },
+    },
   };
 }
 
 function operationOf(
   name: string,
-  { tag, summary, params, query, body, answer, errors, method }: Endpoint,
+  { tag, summary, callers, params, query, body, answer, errors, method }: Endpoint,
   components: SchemaComponents,
   problem: JsonSchema,
 ): JsonSchema {
@@ -51,6 +57,7 @@ function operationOf(
     operationId: name,
     tags: [tag],
     summary,
+    ...(callers === "anyone" ? {} : { description: WHOSE[callers], security: [{}, { token: [] }] }),
     parameters: [...parametersOf(params, "path", components), ...parametersOf(query, "query", components)],
     ...(method === "post"
       ? {
@@ -61,9 +68,19 @@ function operationOf(
           },
         }
       : {}),
-    responses: { ...success, ...problemResponses(errors, problem) },
+    responses: {
+      ...success,
+      ...problemResponses(callers === "anyone" ? errors : [...errors, "unauthenticated", "permission_denied"], problem),
+    },
   };
 }
+
+const WHOSE: Readonly<Record<Exclude<Callers, "anyone">, string>> = {
+  client: "For client and operator tokens.",
+  node: "For node tokens, where they name a node only about that one, and operator tokens.",
+  "own node": "For node tokens that name the node, and operator tokens.",
+  operator: "For operator tokens.",
+};
 
 function acceptsNothing(body: z.ZodType): boolean {
   return body.safeParse({}).success;

@@ -9,6 +9,7 @@ const RETRY_AFTER_S = 1;
 
 export function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply {
   if (refusal.code === "overloaded") reply.header("retry-after", String(RETRY_AFTER_S));
+  if (refusal.code === "unauthenticated") reply.header("www-authenticate", "Bearer");
   return reply
     .code(httpStatusOf(refusal))
     .type("application/json; charset=utf-8")

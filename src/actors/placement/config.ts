@@ -57,6 +57,8 @@ export interface PlacementConfig {
   readonly maxReservationAgeMs: number;
   /** Longest lease left to an uncertain one; least lease left to any after a restart. */
   readonly uncertainTtlMs: number;
+  /** Nodes that heartbeats may make known; those of the configuration are always. Bounds what a decision scans. */
+  readonly nodesMax: number;
   /** How long, and how many, ended reservations and named sandbox ids are remembered. */
   readonly reservationRetentionMs: number;
   readonly rememberedMax: number;
@@ -103,6 +105,7 @@ export const defaultPlacementConfig: PlacementConfig = {
   placementReservationTtlMs: 120_000,
   maxReservationAgeMs: 3_600_000,
   uncertainTtlMs: 60_000,
+  nodesMax: 100_000,
   reservationRetentionMs: 3_600_000,
   rememberedMax: 100_000,
   livePerNodeMax: 10_000,

@@ -23,6 +23,14 @@ export function takeHeartbeat(core: Core, turn: Turn, heartbeat: Heartbeat): Rep
   const { nodeId } = heartbeat;
   if (!core.fleet.admits(nodeId)) return { ok: false, refusal: refuse("invalid_argument", NODE_NOT_LISTED) };
   const known = core.fleet.nodes.get(nodeId);
+  if (known === undefined && core.fleet.nodes.size >= core.config.nodesMax) {
+    const message = `the scheduler knows ${core.config.nodesMax} nodes, and takes a new one when it has forgotten one`;
+    return { ok: false, refusal: refuse("overloaded", message) };
+  }
+  if (heartbeat.endpointFixed === true && movesEndpoint(known, heartbeat)) {
+    const message = "only the configuration, or a token that names the node, sets its endpoint";
+    return { ok: false, refusal: refuse("permission_denied", message, { field: "endpoint" }) };
+  }
   if (known !== undefined && isQuiet(core, turn, known, heartbeat.serviceInstanceId)) {
     turn.notice({ type: "report_ignored", nodeId, part: heartbeat.snapshot === null ? "daemon" : "runtime" });
     return { ok: true, answer: { generation: known.generation } };
@@ -46,6 +54,11 @@ function isQuiet(core: Core, turn: Turn, node: Node, serviceInstanceId: string):
   const { unregistered } = node;
   if (unregistered === null || unregistered.serviceInstanceId !== serviceInstanceId) return false;
   return turn.now.nowMs - unregistered.atMs < core.config.unregisteredQuietMs;
+}
+
+function movesEndpoint(known: Node | undefined, { endpoint }: Heartbeat): boolean {
+  if (endpoint === null || (known !== undefined && known.configured !== null)) return false;
+  return endpoint !== (known?.endpoint ?? null);
 }
 
 function noteIdentity(turn: Turn, node: Node, heartbeat: Heartbeat): void {
@@ -124,7 +137,7 @@ function takeBootId(turn: Turn, node: Node, bootId: string): void {
     }
   }
   // Only a report that comes after a reservation changes what the next boot would end: no event for the others.
-  if (node.bootId === bootId && account.newestPosition <= witnessPosition) return;
+  if (node.bootId === bootId && (account.newest?.position ?? 0) <= witnessPosition) return;
   turn.emit({ type: "boot_witnessed", nodeId: node.nodeId, bootId });
 }
 

@@ -1,5 +1,6 @@
 /** The one table of the HTTP API: validation, routes, and the OpenAPI document are made of it. */
 import { z } from "zod";
+import type { Callers } from "../callers.ts";
 import type { ErrorCode } from "../errors.ts";
 import { eventsBody, heartbeatAnswerSchema, heartbeatBody, nodeParams } from "./heartbeat.ts";
 import { conditionParams, cordonBody, instanceQuery, nodeAnswerSchema, nodesAnswerSchema } from "./node.ts";
@@ -28,12 +29,15 @@ export interface Endpoint<
   readonly path: string;
   readonly tag: "placement" | "sandboxes" | "nodes" | "process";
   readonly summary: string;
+  /** Whose tokens it takes, where tokens are in force. */
+  readonly callers: Callers;
   readonly params: Params;
   readonly query: Query;
   /** `nothing` where none is read. An absent body is an empty one. */
   readonly body: Body;
   /** Null: 204, without content. */
   readonly answer: Answer;
+  /** Without those of a missing or wrong token, which `callers` tells. */
   readonly errors: readonly ErrorCode[];
   /** Longest body in bytes. */
   readonly bodyBytesMax: number;
@@ -51,6 +55,7 @@ const READ = { params: nothing, query: nothing, body: nothing, bodyBytesMax: BOD
 const MOVE = {
   method: "post",
   tag: "placement",
+  callers: "client",
   params: handleParams,
   query: nothing,
   answer: reservationAnswerSchema,
@@ -60,6 +65,7 @@ const MOVE = {
 const OPERATE = {
   method: "post",
   tag: "nodes",
+  callers: "operator",
   params: nodeParams,
   query: nothing,
   body: nothing,
@@ -82,6 +88,7 @@ export const ENDPOINTS = {
     path: "/v1/schedule",
     tag: "placement",
     summary: "Pick a node and, for a creation, reserve on it in the same step.",
+    callers: "client",
     body: scheduleBody,
     answer: scheduleAnswerSchema,
     errors: [...ANY, "conflict", "payload_too_large", "no_nodes"],
@@ -117,6 +124,7 @@ export const ENDPOINTS = {
     path: "/v1/reservations/{token}",
     tag: "placement",
     summary: "Show a reservation, live or remembered.",
+    callers: "client",
     params: handleParams,
     answer: reservationAnswerSchema,
     errors: [...ANY, "not_found"],
@@ -127,6 +135,7 @@ export const ENDPOINTS = {
     path: "/v1/reservations",
     tag: "placement",
     summary: "List reservations, the oldest first; without a state the live ones.",
+    callers: "client",
     query: reservationsQuery,
     answer: reservationsAnswerSchema,
     errors: ANY,
@@ -137,6 +146,7 @@ export const ENDPOINTS = {
     path: "/v1/sandboxes/{sandbox_id}",
     tag: "sandboxes",
     summary: "Where a sandbox is.",
+    callers: "client",
     params: z.object({ sandbox_id: identifier }),
     answer: z.object({ node: nodeAddressSchema }),
     errors: [...ANY, "not_found"],
@@ -147,6 +157,7 @@ export const ENDPOINTS = {
     path: "/v1/sandboxes/{sandbox_id}",
     tag: "sandboxes",
     summary: "The sandbox is gone; also for an unknown or already deleted one.",
+    callers: "client",
     params: z.object({ sandbox_id: identifier }),
     answer: null,
     errors: ANY,
@@ -155,6 +166,7 @@ export const ENDPOINTS = {
     ...OPERATE,
     path: "/v1/nodes/{node_id}/heartbeat",
     summary: "A node reports: its runtime part, its daemon part, or both.",
+    callers: "node",
     body: heartbeatBody,
     answer: heartbeatAnswerSchema,
     errors: [...ANY, "payload_too_large"],
@@ -164,6 +176,7 @@ export const ENDPOINTS = {
     ...OPERATE,
     path: "/v1/nodes/{node_id}/events",
     summary: "A runtime tells what happened to its sandboxes; lossy, nothing depends on it.",
+    callers: "node",
     body: eventsBody,
     answer: nothing,
     errors: [...OPERATE.errors, "not_found"],
@@ -201,6 +214,7 @@ export const ENDPOINTS = {
     path: "/v1/nodes",
     tag: "nodes",
     summary: "Every known node, by id.",
+    callers: "operator",
     answer: nodesAnswerSchema,
     errors: ANY,
   }),
@@ -210,6 +224,7 @@ export const ENDPOINTS = {
     path: "/v1/nodes/{node_id}",
     tag: "nodes",
     summary: "One node.",
+    callers: "operator",
     params: nodeParams,
     answer: nodeAnswerSchema,
     errors: [...ANY, "not_found"],
@@ -220,6 +235,7 @@ export const ENDPOINTS = {
     path: "/healthz",
     tag: "process",
     summary: "The process is alive.",
+    callers: "anyone",
     answer: healthAnswerSchema,
     errors: ["internal"],
   }),
@@ -229,6 +245,7 @@ export const ENDPOINTS = {
     path: "/readyz",
     tag: "process",
     summary: "Replay and the start guard are over; it says nothing about nodes.",
+    callers: "anyone",
     answer: readyAnswerSchema,
     errors: ["internal", "unavailable"],
   }),

@@ -1,7 +1,7 @@
 import { EventEmitter } from "eventemitter3";
 import { describe, expect, test } from "vitest";
 import { createHandlers } from "../../../src/actors/api/handlers.ts";
-import { createHttpServer } from "../../../src/actors/api/http-server.ts";
+import { createHttpServer, openAccess } from "../../../src/actors/api/http-server.ts";
 import type { Directory } from "../../../src/actors/directory/client.ts";
 import { type PlacementClient, refusalOf } from "../../../src/actors/placement/client.ts";
 import { ERRORS, type ErrorCode, type Refusal, refuse } from "../../../src/messages/errors.ts";
@@ -25,6 +25,7 @@ function refusing(refusal: Refusal) {
     handlers: createHandlers({ placement, directory }),
     metrics: { contentType: "text/plain", text: async () => "" },
     version: "1.2.3",
+    access: openAccess,
     clock: fakeClock(),
     log,
   });
@@ -80,6 +81,7 @@ test("a handler that throws is internal, and its words are for the log only", as
     handlers,
     metrics: { contentType: "text/plain", text: () => Promise.reject(new Error("rt_secret")) },
     version: "1.2.3",
+    access: openAccess,
     clock: fakeClock(),
     log,
   });

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { defaultPlacementConfig } from "../../../src/actors/placement/config.ts";
+import { isLoopback } from "../../../src/programs/address.ts";
 import { flagOf, variableOf } from "../../../src/programs/options.ts";
 import {
-  isLoopback,
   placementConfigOf,
   resolveSchedulerSettings,
   SCHEDULER_SETTINGS,

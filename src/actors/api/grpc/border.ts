@@ -4,12 +4,19 @@
  */
 import { type Refusal, refuse } from "../../../messages/errors.ts";
 
-/** A refusal on its way from a field's check to the server. */
-export class BorderRefusal extends Error {
+/** A refusal on its way from a check to the server. */
+export class CallRefused extends Error {
   readonly refusal: Refusal;
+  constructor(refusal: Refusal) {
+    super(refusal.message);
+    this.refusal = refusal;
+  }
+}
+
+/** That of a field. */
+export class BorderRefusal extends CallRefused {
   constructor(field: string, due: string) {
-    super(`${field} ${due}`);
-    this.refusal = refuse("invalid_argument", this.message, { field });
+    super(refuse("invalid_argument", `${field} ${due}`, { field }));
   }
 }
 

@@ -1,4 +1,5 @@
 /** What each call of evenkeel.v1.Reservations asks of the placement actor. */
+import { refuseHandle } from "../../../messages/callers.ts";
 import { USUAL_LIMIT } from "../../../messages/http/reservation.ts";
 import type { Reply, ReservationAnswer, ReservationState, ReservationView } from "../../../messages/placement.ts";
 import {
@@ -8,32 +9,37 @@ import {
 } from "../../../messages/proto/generated/evenkeel/v1/reservations.ts";
 import type { PlacementClient } from "../../placement/client.ts";
 import { mapReply } from "../handled.ts";
-import { BorderRefusal, identifier, identifierOrNull, textUpTo } from "./border.ts";
-import type { HandlersOf } from "./unary.ts";
+import { BorderRefusal, CallRefused, identifier, identifierOrNull, textUpTo } from "./border.ts";
+import type { CallContext, HandlersOf } from "./unary.ts";
 
 const REASON_LENGTH_MAX = 256;
 const LIMIT_MAX = 10_000;
 
 export function createReservationsHandlers(placement: PlacementClient): HandlersOf<ReservationsService> {
-  const handleOf = ({ token }: { readonly token: string }): string => identifier(token, "token");
+  const handleOf = ({ token }: { readonly token: string }, { caller }: CallContext): string => {
+    const handle = identifier(token, "token");
+    const refusal = refuseHandle(caller, handle);
+    if (refusal !== null) throw new CallRefused(refusal);
+    return handle;
+  };
   return {
-    async confirm(request) {
+    async confirm(request, context) {
       const sandboxId = identifier(request.sandboxId, "sandbox_id");
       const { force } = request;
-      return moved(await placement.ask({ type: "confirm", handle: handleOf(request), sandboxId, force }));
+      return moved(await placement.ask({ type: "confirm", handle: handleOf(request, context), sandboxId, force }));
     },
-    async cancel(request) {
+    async cancel(request, context) {
       const reason = textUpTo(request.reason, "reason", REASON_LENGTH_MAX) || null;
-      return moved(await placement.ask({ type: "cancel", handle: handleOf(request), reason }));
+      return moved(await placement.ask({ type: "cancel", handle: handleOf(request, context), reason }));
     },
-    async renew(request) {
-      return moved(await placement.ask({ type: "renew", handle: handleOf(request) }));
+    async renew(request, context) {
+      return moved(await placement.ask({ type: "renew", handle: handleOf(request, context) }));
     },
-    async markUncertain(request) {
-      return moved(await placement.ask({ type: "uncertain", handle: handleOf(request) }));
+    async markUncertain(request, context) {
+      return moved(await placement.ask({ type: "uncertain", handle: handleOf(request, context) }));
     },
-    async get(request) {
-      return moved(await placement.ask({ type: "get_reservation", handle: handleOf(request) }));
+    async get(request, context) {
+      return moved(await placement.ask({ type: "get_reservation", handle: handleOf(request, context) }));
     },
     async list(request) {
       const { limit } = request;

@@ -24,8 +24,6 @@ export interface SchedulerActors extends ApiActors, PeerActors {
   readonly clock: Clock;
 }
 
-/** Everybody is the same caller, the HTTP API's too, and request ids have one scope. */
-const ANYBODY = "anybody";
 const TOKEN = "evenkeel-reservation-token";
 const EXPIRES_AT = "evenkeel-reservation-expires-at";
 const IN_TIME = { deadlineMs: DIRECTORY_DEADLINE_MS } as const;
@@ -36,8 +34,8 @@ export function createSchedulerHandlers(actors: SchedulerActors): HandlersOf<Sch
   return {
     ...createArtifactHandlers(actors),
 
-    async schedule(request, metadata) {
-      const reply = await placement.ask(scheduleMessage(request, metadata, ANYBODY));
+    async schedule(request, { metadata, caller }) {
+      const reply = await placement.ask(scheduleMessage(request, metadata, caller.credential));
       if (!reply.ok) return reply;
       const { node, reservation } = reply.answer;
       const answer = { node: nodeOf(node) };

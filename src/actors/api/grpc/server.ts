@@ -1,15 +1,21 @@
-/** The scheduler's gRPC server: both services, health and reflection on one port, in plain text. */
-import { Server, ServerCredentials } from "@grpc/grpc-js";
+/** The scheduler's gRPC server: both services, health and reflection on one port. */
+import { Server } from "@grpc/grpc-js";
+import type { Callers } from "../../../messages/callers.ts";
 import { ReservationsService } from "../../../messages/proto/generated/evenkeel/v1/reservations.ts";
 import { SchedulerService } from "../../../messages/proto/generated/scheduler/v1/scheduler.ts";
 import type { Log } from "../../kernel/actor.ts";
+import type { Access } from "../http-server.ts";
+import { createAdmission } from "./admission.ts";
+import { type CallersOf, RESERVATIONS_CALLERS, SCHEDULER_CALLERS } from "./callers.ts";
 import { createHealth } from "./health.ts";
+import { createGrpcListener } from "./listener.ts";
 import { addReflection } from "./reflection.ts";
 import { createReservationsHandlers } from "./reservations-service.ts";
 import { createSchedulerHandlers, type SchedulerActors } from "./scheduler-service.ts";
 import { createUnaryService } from "./unary.ts";
 
 export interface GrpcServerOptions extends SchedulerActors {
+  readonly access: Access;
   readonly log: Log;
 }
 
@@ -31,19 +37,29 @@ export const GRPC_SERVER_OPTIONS = {
   "grpc.keepalive_timeout_ms": 10_000,
   /** On one connection; a gateway that needs more at a time opens another. */
   "grpc.max_concurrent_streams": 10_000,
-  /** Its bookkeeping is what knows the connections that a forced shutdown has to cut. */
-  "grpc.enable_channelz": 1,
+  /** Statistics for a debugging service that is not served. */
+  "grpc.enable_channelz": 0,
 } as const;
 
-export function createGrpcServer({ log, ...actors }: GrpcServerOptions): GrpcServer {
-  const server = new Server(GRPC_SERVER_OPTIONS);
+export function createGrpcServer({ access, log, ...actors }: GrpcServerOptions): GrpcServer {
   const { placement, clock } = actors;
+  const { gate } = access;
+  const callersByPath = new Map([
+    ...callersOf(SchedulerService, SCHEDULER_CALLERS),
+    ...callersOf(ReservationsService, RESERVATIONS_CALLERS),
+  ]);
+  const server = new Server({
+    ...GRPC_SERVER_OPTIONS,
+    interceptors: [createAdmission({ gate, callersByPath, clock })],
+  });
   const scheduler = createUnaryService(SchedulerService, createSchedulerHandlers(actors), {
     bytesMax: { usual: REQUEST_BYTES_MAX, heartbeat: HEARTBEAT_BYTES_MAX },
+    gate,
     log,
   });
   const reservations = createUnaryService(ReservationsService, createReservationsHandlers(placement), {
     bytesMax: { usual: REQUEST_BYTES_MAX },
+    gate,
     log,
   });
   server.addService(scheduler.definition, scheduler.implementation);
@@ -52,30 +68,23 @@ export function createGrpcServer({ log, ...actors }: GrpcServerOptions): GrpcSer
   health.addTo(server);
   addReflection(server);
 
+  const listener = createGrpcListener(server, access);
+
   return {
-    listen: ({ host, port }) => listen(server, host, port),
+    listen: (address) => listener.listen(address),
     async close(graceMs) {
       health.close();
-      const cut = clock.after(graceMs, () => server.forceShutdown());
+      listener.close();
+      const cut = clock.after(graceMs, () => listener.cut());
       await new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
       cut.cancel();
     },
   };
 }
 
-async function listen(server: Server, host: string, port: number): Promise<{ host: string; port: number }> {
-  const address = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
-  const bound = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(address, ServerCredentials.createInsecure(), (error, boundPort) => {
-      if (error === null) resolve(boundPort);
-      else reject(withCode(error));
-    });
-  });
-  return { host, port: bound };
-}
-
-/** The library keeps of the system's error only its text, such as `… listen EADDRINUSE: address already in use …`. */
-function withCode({ message }: Error): NodeJS.ErrnoException {
-  const [, reason = message, code] = /((E[A-Z]+)\b[^\]]*)/.exec(message) ?? [];
-  return Object.assign(new Error(reason), code === undefined ? {} : { code });
+function callersOf<Service extends Record<keyof Service, { readonly path: string }>>(
+  service: Service,
+  callers: CallersOf<Service>,
+): [string, Callers][] {
+  return (Object.keys(service) as (keyof Service)[]).map((name) => [service[name].path, callers[name]]);
 }

@@ -8,11 +8,14 @@ import type {
   status,
   UntypedServiceImplementation,
 } from "@grpc/grpc-js";
+import { type Caller, refuseNode } from "../../../messages/callers.ts";
 import { grpcStatusOf, type Refusal, refuse } from "../../../messages/errors.ts";
 import type { Reply } from "../../../messages/placement.ts";
 import type { Log } from "../../kernel/actor.ts";
 import { describeThrown } from "../../kernel/outcome.ts";
-import { BorderRefusal } from "./border.ts";
+import type { Gate } from "../tokens.ts";
+import { CallRefused } from "./border.ts";
+import { authorizationOf } from "./callers.ts";
 
 /** What a handler gives the server: the answer, what goes with it, and whom to tell when it could not be written. */
 export type Handled<Response> = Reply<Response> & {
@@ -20,7 +23,13 @@ export type Handled<Response> = Reply<Response> & {
   readonly undelivered?: () => void;
 };
 
-export type UnaryHandler<Request, Response> = (request: Request, metadata: Metadata) => Promise<Handled<Response>>;
+export type UnaryHandler<Request, Response> = (request: Request, context: CallContext) => Promise<Handled<Response>>;
+
+export interface CallContext {
+  readonly metadata: Metadata;
+  /** One that may make such a call, and speak for the request's `node_id` if it has one. */
+  readonly caller: Caller;
+}
 
 /** One handler for each method of a generated service definition, under its name. */
 export type HandlersOf<Service> = {
@@ -37,6 +46,7 @@ export interface UnaryService {
 export interface UnaryOptions {
   /** Of a request, in bytes, by the method's name; the others have `usual`. */
   readonly bytesMax: { readonly usual: number; readonly [name: string]: number };
+  readonly gate: Gate;
   readonly log: Log;
 }
 
@@ -58,7 +68,7 @@ interface ServedMethod extends Omit<MethodDefinition<unknown, unknown>, "request
 export function createUnaryService<Service extends object>(
   service: Service,
   handlers: HandlersOf<Service>,
-  { bytesMax, log }: UnaryOptions,
+  { bytesMax, gate, log }: UnaryOptions,
 ): UnaryService {
   const definition: Record<string, ServedMethod> = {};
   const implementation: UntypedServiceImplementation = {};
@@ -73,7 +83,7 @@ export function createUnaryService<Service extends object>(
       },
     };
     implementation[name] = (call: ServerUnaryCall<Received, Outgoing>, callback: sendUnaryData<Outgoing>) =>
-      void run(handle, call, log).then((handled) => finish(handled, call, callback));
+      void run(handle, call, { gate, log }).then((handled) => finish(handled, call, callback));
   }
   return { definition: definition as unknown as ServiceDefinition, implementation };
 }
@@ -97,14 +107,22 @@ function reader(method: MethodDefinition<unknown, unknown>, bytesMax: number): (
 async function run(
   handle: UnaryHandler<unknown, unknown>,
   call: ServerUnaryCall<Received, Outgoing>,
-  log: Log,
+  { gate, log }: Pick<UnaryOptions, "gate" | "log">,
 ): Promise<Handled<unknown>> {
   const received = call.request;
   if (!received.ok) return received;
+  const { metadata } = call;
+  // The kind of token has been judged when the call came; which node it speaks for stands in the message.
+  const admission = gate.admit(authorizationOf(metadata));
+  if (!admission.ok) return admission;
+  const { caller } = admission;
+  const { nodeId } = received.request as { readonly nodeId?: string };
+  const refusal = nodeId === undefined ? null : refuseNode(caller, nodeId);
+  if (refusal !== null) return { ok: false, refusal };
   try {
-    return await handle(received.request, call.metadata);
+    return await handle(received.request, { metadata, caller });
   } catch (thrown) {
-    if (thrown instanceof BorderRefusal) return { ok: false, refusal: thrown.refusal };
+    if (thrown instanceof CallRefused) return { ok: false, refusal: thrown.refusal };
     log.error({ method: call.getPath(), reason: describeThrown(thrown) }, "a call failed");
     return { ok: false, refusal: refuse("internal", "the scheduler failed to handle this call", {}) };
   }

@@ -1,0 +1,54 @@
+/** The TCP side of the gRPC server, which has no bound on connections of its own. */
+import { createServer, type Socket } from "node:net";
+import type { SecureContextOptions } from "node:tls";
+import { type Server, ServerCredentials } from "@grpc/grpc-js";
+import type { Access } from "../http-server.ts";
+import type { Tls } from "../tls.ts";
+
+export interface GrpcListener {
+  /** The address that it really listens on. Rejects with the system's error. */
+  listen(address: { readonly host: string; readonly port: number }): Promise<{ host: string; port: number }>;
+  /** Takes no more connections. */
+  close(): void;
+  /** Ends those that are left. */
+  cut(): void;
+}
+
+export function createGrpcListener(server: Server, { tls, connectionsMax }: Omit<Access, "gate">): GrpcListener {
+  const credentials = tls === null ? ServerCredentials.createInsecure() : new TlsCredentials(tls);
+  const injector = server.createConnectionInjector(credentials);
+  const sockets = new Set<Socket>();
+  const listener = createServer({ noDelay: true }, (socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+    injector.injectConnection(socket);
+  });
+  listener.maxConnections = connectionsMax;
+  return {
+    async listen({ host, port }) {
+      await new Promise<void>((resolve, reject) => {
+        listener.once("error", reject);
+        listener.listen({ host, port }, resolve);
+      });
+      const bound = listener.address();
+      if (bound === null || typeof bound === "string") throw new Error("the gRPC server has no address");
+      return { host: bound.address, port: bound.port };
+    },
+    close: () => void listener.close(),
+    cut() {
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+/** Credentials whose certificate can be exchanged, for connections from then on. */
+class TlsCredentials extends ServerCredentials {
+  constructor(tls: Tls) {
+    super(tls.serverOptions, tls.context);
+    tls.onChange((context: SecureContextOptions) => this.updateSecureContextOptions(context));
+  }
+
+  override _equals(other: ServerCredentials): boolean {
+    return this === other;
+  }
+}
