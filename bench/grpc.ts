@@ -3,11 +3,10 @@
  * throughput on the same library that is.
  *
  * Workload: 64 calls at a time, a schedule of 2 CPUs and 2 GiB each, as gateways of the old protocol send it, on 1 000
- * nodes. Each server has a process of its own, the scheduler is the built one, in memory; the client is the library's.
+ * nodes. Each server has a process of its own, the scheduler is the built one, in memory; the client is the library's,
+ * and costs more than either server: the server's CPU time per call stands beside the throughput.
  * Between rounds, not timed, the reservations are cancelled.
  */
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,6 +18,7 @@ import {
   SchedulerClient,
 } from "../src/messages/proto/generated/scheduler/v1/scheduler.ts";
 import { systemClock } from "../src/ports/clock.ts";
+import { ChildServer } from "./child-server.ts";
 import { type Contender, inTurns, median, percentile, print } from "./measuring.ts";
 
 const NODES = 1_000;
@@ -32,33 +32,15 @@ const REQUEST: ScheduleRequest = { hint: { kind: { $case: "newColdSandbox", valu
 
 interface Round {
   readonly callsPerSecond: number;
+  /** Of the server's process. */
+  readonly cpuMsPerCall: number;
   readonly durationsMs: readonly number[];
 }
 
-interface Server {
-  readonly address: string;
-  readonly child: ChildProcess;
-}
-
-async function start(script: string, ...args: string[]): Promise<Server> {
-  const path = join(import.meta.dirname, script);
-  const child = spawn(process.execPath, [path, ...args], { stdio: ["ignore", "ignore", "pipe"] });
-  let said = "";
-  const address = await new Promise<string>((resolve, reject) => {
-    child.stderr.setEncoding("utf8").on("data", (text: string) => {
-      said = (said + text).slice(-10_000);
-      const match = /serving the gRPC API on ([\w.:]+)/.exec(said);
-      if (match?.[1] !== undefined) resolve(match[1]);
-    });
-    child.once("exit", () => reject(new Error(`${script} has ended:\n${said}`)));
-  });
-  return { address, child };
-}
-
 /** A connection of its own for each client. */
-function connectTo({ address }: Server, connections: number): SchedulerClient[] {
+function connectTo({ url }: ChildServer, connections: number): SchedulerClient[] {
   const own = { "grpc.use_local_subchannel_pool": 1 };
-  return Array.from({ length: connections }, () => new SchedulerClient(address, credentials.createInsecure(), own));
+  return Array.from({ length: connections }, () => new SchedulerClient(url, credentials.createInsecure(), own));
 }
 
 function schedule(client: SchedulerClient): Promise<void> {
@@ -82,15 +64,17 @@ async function runOver<Client>(
   await Promise.all(lanes);
 }
 
-async function timed(clients: readonly SchedulerClient[]): Promise<Round> {
+async function timed(server: ChildServer, clients: readonly SchedulerClient[]): Promise<Round> {
   const durationsMs: number[] = [];
+  const cpuBeforeMs = server.cpuMs();
   const startMs = systemClock.monotonicMs();
   await runOver(clients, CALLS, async (client) => {
     const sentMs = systemClock.monotonicMs();
     await schedule(client);
     durationsMs.push(systemClock.monotonicMs() - sentMs);
   });
-  return { callsPerSecond: (CALLS * 1000) / (systemClock.monotonicMs() - startMs), durationsMs };
+  const callsPerSecond = (CALLS * 1000) / (systemClock.monotonicMs() - startMs);
+  return { callsPerSecond, cpuMsPerCall: (server.cpuMs() - cpuBeforeMs) / CALLS, durationsMs };
 }
 
 async function report(client: SchedulerClient, position: number): Promise<void> {
@@ -128,12 +112,8 @@ const nodes = Array.from({ length: NODES }, (_, position) => ({
   endpoint: `http://${nodeId(position)}.example:8000`,
 }));
 writeFileSync(file, JSON.stringify({ nodes, report_ttl: "1h" }));
-const inMemory = ["--config", file, "--state-dir", "none", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0"];
-const [echo, scheduler] = await Promise.all([
-  start("grpc-echo-server.ts"),
-  start("../dist/main.js", "scheduler", ...inMemory),
-]);
-const reservations = new ReservationsClient(scheduler.address, credentials.createInsecure());
+const [echo, scheduler] = await Promise.all([ChildServer.startGrpcEcho(), ChildServer.startGrpcScheduler(file)]);
+const reservations = new ReservationsClient(scheduler.url, credentials.createInsecure());
 const [one = [], many = []] = [connectTo(scheduler, 1), connectTo(scheduler, AT_A_TIME)];
 const [echoOne = [], echoMany = []] = [connectTo(echo, 1), connectTo(echo, AT_A_TIME)];
 await runOver(one, NODES, report);
@@ -144,18 +124,15 @@ const afterwards = async (round: Promise<Round>): Promise<Round> => {
   return measured;
 };
 const contenders: Contender<Round>[] = [
-  { name: "echo, 1 connection", round: () => timed(echoOne) },
-  { name: "schedule, 1 connection", round: () => afterwards(timed(one)) },
-  { name: `echo, ${AT_A_TIME} connections`, round: () => timed(echoMany) },
-  { name: `schedule, ${AT_A_TIME} connections`, round: () => afterwards(timed(many)) },
+  { name: "echo, 1 connection", round: () => timed(echo, echoOne) },
+  { name: "schedule, 1 connection", round: () => afterwards(timed(scheduler, one)) },
+  { name: `echo, ${AT_A_TIME} connections`, round: () => timed(echo, echoMany) },
+  { name: `schedule, ${AT_A_TIME} connections`, round: () => afterwards(timed(scheduler, many)) },
 ];
 const results = await inTurns(contenders, { rounds: ROUNDS, warmUps: WARM_UPS });
 
 for (const client of [...one, ...many, ...echoOne, ...echoMany, reservations]) client.close();
-for (const { child } of [echo, scheduler]) {
-  child.kill("SIGTERM");
-  await once(child, "exit");
-}
+await Promise.all([echo.stop(), scheduler.stop()]);
 rmSync(folder, { recursive: true, force: true });
 
 const throughput = (name: string): number => median((results.get(name) ?? []).map((round) => round.callsPerSecond));
@@ -170,14 +147,15 @@ const rows = contenders.map(({ name }) => {
   const durationsMs = (results.get(name) ?? []).flatMap((round) => round.durationsMs);
   const share = name.startsWith("echo") ? 1 : name.endsWith(" 1 connection") ? shares.one : shares.many;
   const times = [percentile(durationsMs, 50), percentile(durationsMs, 99)].map((ms) => ms.toFixed(2));
-  return [name, String(Math.round(throughput(name))), ...times, share.toFixed(2)];
+  const cpuUs = 1000 * median((results.get(name) ?? []).map((round) => round.cpuMsPerCall));
+  return [name, String(Math.round(throughput(name))), ...times, share.toFixed(2), String(Math.round(cpuUs))];
 });
 print("bench:grpc", {
   workload: [
     `Schedule of 2 CPUs and 2 GiB on ${NODES} nodes, ${AT_A_TIME} calls at a time, ${CALLS} a round, medians of ${ROUNDS} rounds`,
     "in turns; the echo is a bare unary method on the same library, with the same messages.",
   ],
-  header: ["CALL", "CALLS/s", "P50 ms", "P99 ms", "OF ECHO"],
+  header: ["CALL", "CALLS/s", "P50 ms", "P99 ms", "OF ECHO", "SERVER CPU µs/CALL"],
   rows,
   figures: {
     calls_per_s_1: Math.round(throughput("schedule, 1 connection")),

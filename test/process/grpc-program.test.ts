@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
 import { service as healthService } from "grpc-health-check";
 import { describe, expect, test, vi } from "vitest";
@@ -48,6 +51,31 @@ function methodOf(name: string) {
   if (method === undefined) throw new Error(`grpc.health.v1 has no ${name}`);
   return method;
 }
+
+describe("AgentENV's configuration file", () => {
+  const scheduler = {
+    ...{ grpc_listen_addr: "127.0.0.1:0", metrics_listen_addr: "127.0.0.1:0", redis_addr: "", report_ttl: "30s" },
+    ...{ discovery: { mode: "static" }, nodes: [{ id: "n", endpoint: "http://n:8000" }], shard_count: 2 },
+  };
+
+  test("loads as it is, and what is not served is named in one warning", async () => {
+    await using running = await GrpcProcess.start({ scheduler });
+    expect((await running.client.ask("listNodes", {})).nodes).toEqual([{ nodeId: "n", endpoint: "http://n:8000" }]);
+    const warnings = running.program.stderr.split("\n").filter((line) => line.includes("not served"));
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]).toContain("scheduler.shard_count");
+  });
+
+  test("what would change placement is refused, with the way out", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "evenkeel-agentenv-"));
+    const file = join(folder, "agentenv.json");
+    writeFileSync(file, JSON.stringify({ scheduler: { ...scheduler, discovery: { mode: "kubernetes" } } }));
+    const { code, stderr } = await evenkeel(["scheduler", "--state-dir", "none", "--config", file]);
+    rmSync(folder, { recursive: true });
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/^evenkeel: scheduler\.discovery\.mode in .*: only static discovery is served.*\n$/);
+  });
+});
 
 describe("health", () => {
   test("the process is SERVING when it is ready, the services from the start", async () => {
