@@ -3,6 +3,7 @@ import type { Actor, ActorContext, Answer, LocalActor } from "../kernel/actor.ts
 import type { RouteChange } from "../placement/client.ts";
 import { type AssignmentChange, Assignments, type AssignmentsConfig, type AssignmentsOutcome } from "./assignments.ts";
 import type { DirectoryEvents, DirectoryMessage, LookupAnswer } from "./client.ts";
+import { unsaidChanges } from "./fold-assignments.ts";
 
 export interface DirectoryOptions {
   readonly config: AssignmentsConfig;
@@ -28,15 +29,15 @@ export function directoryActor({ config, events, journal }: DirectoryOptions): L
       const onRoute = (change: RouteChange): void => {
         const outcome = follow(assignments, change, clock.monotonicMs());
         note(outcome);
-        if (change.type === "roster") keep(outcome);
+        keep(unsaidChanges(change, outcome.changes));
       };
-      const keep = ({ changes }: AssignmentsOutcome): void => {
+      const keep = (changes: readonly AssignmentChange[]): void => {
         if (changes.length > 0) journal?.(changes);
       };
       const sweep = (): void => {
         const outcome = assignments.onTick(clock.monotonicMs());
         note(outcome);
-        keep(outcome);
+        keep(outcome.changes);
         timer = clock.after(SWEEP_MS, sweep);
       };
       let timer = clock.after(SWEEP_MS, sweep);

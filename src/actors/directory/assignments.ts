@@ -45,8 +45,8 @@ interface Assignment {
 
 interface Roster {
   readonly sandboxIds: Set<string>;
-  /** As it came, to know an unchanged one at sight. */
-  asSent: readonly string[];
+  /** As it came, to know an unchanged one at sight; null after a restart, when none has come. */
+  asSent: readonly string[] | null;
   atMs: number;
 }
 
@@ -90,7 +90,14 @@ export class Assignments {
       present.setAtMs = nowMs;
       if (this.#aging.delete(sandboxId)) this.#aging.set(sandboxId, present);
     } else if (present === undefined || !this.#listsFresh(present.nodeId, sandboxId, nowMs)) {
+      // What a roster had shown elsewhere, or long ago, holds no more; the log has to be told.
+      if (present?.shown) this.#changes.push({ type: "assignment_dropped", sandboxId });
       this.#change({ type: "assigned", sandboxId, nodeId, source }, nowMs);
+    } else if (!present.shown) {
+      // Set by a call after the roster that keeps it where it is, which the log does not know yet.
+      present.shown = true;
+      this.#aging.delete(sandboxId);
+      this.#changes.push({ type: "assigned", sandboxId, nodeId: present.nodeId, source: "roster" });
     }
     return this.#outcome();
   }
@@ -98,7 +105,7 @@ export class Assignments {
   /** A roster of the node, with everything on it. */
   onRoster(nodeId: string, sandboxIds: readonly string[], nowMs: number): AssignmentsOutcome {
     const before = this.#rosters.get(nodeId);
-    if (before !== undefined && isSame(before.asSent, sandboxIds)) {
+    if (before?.asSent != null && isSame(before.asSent, sandboxIds)) {
       before.atMs = nowMs;
       for (const sandboxId of sandboxIds) this.#sight(nodeId, sandboxId, nowMs);
       return this.#outcome();
@@ -151,7 +158,7 @@ export class Assignments {
     for (const change of changes) this.#apply(change, nowMs);
     for (const [sandboxId, { nodeId, shown }] of this.#assignments) {
       if (!shown) continue;
-      const roster = this.#rosters.get(nodeId) ?? { sandboxIds: new Set(), asSent: [], atMs: nowMs };
+      const roster = this.#rosters.get(nodeId) ?? { sandboxIds: new Set(), asSent: null, atMs: nowMs };
       roster.sandboxIds.add(sandboxId);
       this.#rosters.set(nodeId, roster);
       this.#aging.delete(sandboxId);
