@@ -1,5 +1,6 @@
 /** What the model of `test/property/placement` found in the core, each as the shortest sequence that shows it. */
 import { describe, expect, test } from "vitest";
+import type { ReservationView } from "../../../src/messages/placement.ts";
 import { World } from "./world.ts";
 
 describe("5.1: a node that has unregistered stays away until a new instance of it reports", () => {
@@ -25,19 +26,34 @@ describe("5.1: a node that has unregistered stays away until a new instance of i
   });
 });
 
-test("5.4: what a CREATE event filled in stays known when its orphan is confirmed again", () => {
-  const world = new World();
-  world.report("a", {}, { sandboxIds: [] });
-  const reservation = world.reserve({ cpuMillicores: null });
-  expect(reservation.cpuMillicores).toBe(0);
-  world.uncertain(reservation);
-  world.event("a", "CREATE", "sandbox", { cpu: 2 });
-  expect(world.confirm(reservation, "sandbox").cpuMillicores).toBe(2000);
-  world.report("a", {}, { sandboxIds: [] });
-  world.pass(15_000);
-  world.report("a", {}, { sandboxIds: [] });
-  expect(world.state(reservation)).toBe("expired");
-  expect(world.confirm(reservation, "sandbox")).toMatchObject({ state: "confirmed", late: true, cpuMillicores: 2000 });
+describe("5.4: what a CREATE event filled in stays known when its orphan is confirmed again", () => {
+  /** Of unknown CPU, bound and filled in with 2 CPU, and ended since no roster lists its sandbox. */
+  function orphan(world: World): ReservationView {
+    world.report("a", {}, { sandboxIds: [] });
+    const reservation = world.reserve({ cpuMillicores: null });
+    expect(reservation.cpuMillicores).toBe(0);
+    world.uncertain(reservation);
+    world.event("a", "CREATE", "sandbox", { cpu: 2 });
+    expect(world.confirm(reservation, "sandbox").cpuMillicores).toBe(2000);
+    world.report("a", {}, { sandboxIds: [] });
+    world.pass(15_000);
+    world.report("a", {}, { sandboxIds: [] });
+    expect(world.state(reservation)).toBe("expired");
+    return reservation;
+  }
+
+  test("as its charge", () => {
+    const world = new World();
+    const again = world.confirm(orphan(world), "sandbox");
+    expect(again).toMatchObject({ state: "confirmed", late: true, cpuMillicores: 2000 });
+  });
+
+  test("and as what must fit", () => {
+    const world = new World();
+    const reservation = orphan(world);
+    world.reserve({ cpu: 15 });
+    expect(world.confirmRefusal(reservation, "sandbox").code).toBe("expired");
+  });
 });
 
 test("6: a condition cleared by hand needs as many samples to come back, however long it had lasted", () => {

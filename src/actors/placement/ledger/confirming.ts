@@ -10,7 +10,7 @@ import { noteSuccess } from "../nodes/demotion.ts";
 import { countManaged, rechargeReplacements } from "./aggregates.ts";
 import { type Closing, conflict, expireLease } from "./closing.ts";
 import { judgeConfirmed } from "./identity.ts";
-import type { Reservation } from "./reservation.ts";
+import { cpuSizeOf, memorySizeOf, type Reservation } from "./reservation.ts";
 
 export interface Confirmation {
   readonly sandboxId: string;
@@ -81,7 +81,11 @@ function refuseLate(core: Core, reservation: Reservation, { sandboxId, force }: 
   if (node === undefined) return refuse("expired", "it has expired, and its node is gone", details);
   if (node.epoch.listings.has(sandboxId) || force) return null;
   const { demandCpuMillicores, demandMemoryBytes } = reservation.terms;
-  const demand = { cpuMillicores: demandCpuMillicores, memoryBytes: demandMemoryBytes };
+  // An orphan that is confirmed again is of the size that a CREATE event told; another sandbox need not be.
+  const demand =
+    reservation.sandboxId === sandboxId
+      ? { cpuMillicores: cpuSizeOf(reservation), memoryBytes: memorySizeOf(reservation) }
+      : { cpuMillicores: demandCpuMillicores, memoryBytes: demandMemoryBytes };
   const reason = misfit(node, demand, core.config);
   return reason === null ? null : refuse("expired", `it has expired, and its node has no room: ${reason}`, details);
 }
@@ -103,7 +107,6 @@ interface Binding {
 function bindTo(core: Core, turn: Turn, reservation: Reservation, { sandboxId, late, deleted }: Binding): void {
   const { terms } = reservation;
   if (reservation.status === "pending") rechargeReplacements(turn, reservation);
-  // An orphan that is confirmed again is what a CREATE event told of it; another sandbox is not.
   const same = reservation.sandboxId === sandboxId;
   turn.emit({
     type: "confirmed",

@@ -34,7 +34,7 @@ export function confirm(state: ModelState, reservation: ModelReservation, messag
   if (other !== undefined && !other.provisional) return "conflict";
   if (state.forked.has(sandboxId)) return "conflict";
 
-  if (reservation.provisional) forgetTheFill(reservation);
+  if (reservation.provisional && reservation.sandboxId !== sandboxId) forgetTheFill(reservation);
   const late = reservation.state === "expired";
   if (state.deleted.has(sandboxId)) {
     // "A confirm with an id already deleted ends as `released` at once."
@@ -44,12 +44,12 @@ export function confirm(state: ModelState, reservation: ModelReservation, messag
     reservation.reason = "deleted";
     return "changed";
   }
-  if (other !== undefined) unbind(other, nowMs);
   if (late && !message.force && !isListed(state, reservation, sandboxId)) {
     const node = state.nodes.get(reservation.nodeId);
     // "it is admitted again, in the same step, if step 6 still holds."
     if (node !== undefined && outByCapacity(state, node, reservation.size) !== null) return "expired";
   }
+  if (other !== undefined) unbind(other, nowMs);
   bind(state, reservation, { sandboxId, nowMs, late, provisional: false });
   return "changed";
 }

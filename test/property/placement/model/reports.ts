@@ -48,12 +48,13 @@ export function takeHeartbeat(state: ModelState, node: ModelNode, heartbeat: Hea
     // "heartbeats of an unregistered instance are ignored for 15 s."
     const isThat = unregistered.instance === heartbeat.serviceInstanceId;
     if (isThat && nowMs - unregistered.atMs < state.config.unregisteredQuietMs) return false;
-    node.unregistered = null;
   }
-  if (!node.configured && heartbeat.endpoint !== null) node.endpoint = heartbeat.endpoint;
   const byRuntime = heartbeat.snapshot !== null && takeRuntime(state, node, heartbeat, heartbeat.snapshot, nowMs);
   const byDaemon = heartbeat.resource !== null && takeDaemon(state, node, heartbeat, heartbeat.resource, nowMs);
-  return byRuntime || byDaemon;
+  if (!byRuntime && !byDaemon) return false;
+  node.unregistered = null;
+  if (!node.configured && heartbeat.endpoint !== null) node.endpoint = heartbeat.endpoint;
+  return true;
 }
 
 function takeRuntime(
