@@ -8,8 +8,8 @@ import type { Tls } from "../tls.ts";
 export interface GrpcListener {
   /** The address that it really listens on. Rejects with the system's error. */
   listen(address: { readonly host: string; readonly port: number }): Promise<{ host: string; port: number }>;
-  /** Takes no more connections. */
-  close(): void;
+  /** Takes no more connections; resolves when the last one has ended. */
+  close(): Promise<void>;
   /** Ends those that are left. */
   cut(): void;
 }
@@ -34,7 +34,7 @@ export function createGrpcListener(server: Server, { tls, connectionsMax }: Omit
       if (bound === null || typeof bound === "string") throw new Error("the gRPC server has no address");
       return { host: bound.address, port: bound.port };
     },
-    close: () => void listener.close(),
+    close: () => new Promise((resolve) => listener.close(() => resolve())),
     cut() {
       for (const socket of sockets) socket.destroy();
     },

@@ -74,9 +74,11 @@ export function createGrpcServer({ access, log, ...actors }: GrpcServerOptions):
     listen: (address) => listener.listen(address),
     async close(graceMs) {
       health.close();
-      listener.close();
       const cut = clock.after(graceMs, () => listener.cut());
-      await new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
+      const ended = listener.close();
+      // Tells clients to go. It does not wait for the calls of connections that we accepted ourselves: their end does.
+      server.tryShutdown(() => undefined);
+      await ended;
       cut.cancel();
     },
   };
