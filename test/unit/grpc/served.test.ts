@@ -68,8 +68,7 @@ async function start(flags: Record<string, string> = {}) {
   return {
     client,
     eventLog,
-    placement,
-    log,
+    close: (graceMs: number) => grpc.close(graceMs),
     async [Symbol.asyncDispose]() {
       eventLog.release();
       client[Symbol.dispose]();
@@ -162,4 +161,27 @@ test("a heartbeat without a snapshot is a heartbeat with an empty one", async ()
   expect(node?.snapshot).toMatchObject({ status: 2, cpuCount: 0 });
   expect((await api.client.ask("lookupNode", { sandboxId: "s1" })).node?.nodeId).toBe("n");
   expect(HeartbeatRequest.decode(HeartbeatRequest.encode(request).finish()).snapshot).toBeUndefined();
+});
+
+test("a stop answers the calls that run", async () => {
+  const api = await start();
+  api.eventLog.hold();
+  const running = api.client.ask("schedule", coldSandbox(1, 1024));
+  await vi.waitFor(() => expect(api.eventLog.waiting).toBe(1));
+  const closing = api.close(5_000);
+  api.eventLog.release();
+  expect((await running).node?.nodeId).toBe("n");
+  await closing;
+  expect(await api.client.refusal("listNodes", {})).toMatchObject({ code: status.UNAVAILABLE });
+  await api[Symbol.asyncDispose]();
+});
+
+test("and cuts those that outlast its patience", async () => {
+  const api = await start();
+  api.eventLog.hold();
+  const running = api.client.refusal("schedule", coldSandbox(1, 1024));
+  await vi.waitFor(() => expect(api.eventLog.waiting).toBe(1));
+  await api.close(50);
+  expect((await running).code).toBe(status.UNAVAILABLE);
+  await api[Symbol.asyncDispose]();
 });
