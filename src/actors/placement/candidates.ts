@@ -64,6 +64,7 @@ export type Reason =
 /** What decides beside node and request. */
 export interface Rules {
   readonly config: PlacementConfig;
+  readonly nowMs: number;
   readonly hearing: Hearing;
   /** Whether any limit is set: most fleets set none, and then none is looked at. */
   readonly limited: boolean;

@@ -1,7 +1,6 @@
 /** Selection, and the reservation that it makes: one step, so that the next request sees this one in flight. */
 import { refuse } from "../../messages/errors.ts";
 import type { Reply, Schedule, ScheduleAnswer } from "../../messages/placement.ts";
-import type { Random } from "../../ports/random.ts";
 import { type Demand, demandOf } from "./candidates.ts";
 import type { AssumedAmount } from "./config.ts";
 import { type Core, rulesAt } from "./core.ts";
@@ -12,12 +11,9 @@ import type { NameMint } from "./ledger/tokens.ts";
 import { viewOf } from "./ledger/view.ts";
 import { refuseForLackOfNodes } from "./no-nodes.ts";
 import type { Node } from "./nodes/node.ts";
-import type { Strategy } from "./ranking/strategy.ts";
 
 /** What scheduling keeps and uses beside the cores. */
 export interface Scheduling {
-  readonly strategy: Strategy;
-  readonly random: Random;
   readonly mint: NameMint;
   /** Requests that chose a node, hintless ones too: the turn of each. */
   turns: number;
@@ -36,8 +32,7 @@ export function schedule(core: Core, turn: Turn, scheduling: Scheduling, request
     return { ok: false, refusal: refuse("unavailable", message, { retry: "unchanged" }) };
   }
   const rules = rulesAt(core, turn.now.nowMs);
-  const context = { config: core.config, nowMs: turn.now.nowMs, random: scheduling.random };
-  const node = core.index.select({ demand, rules, strategy: scheduling.strategy, context });
+  const node = core.index.select(demand, rules);
   if (node === undefined) {
     return { ok: false, refusal: refuseForLackOfNodes(core.fleet.nodes.values(), demand, rules) };
   }
@@ -95,17 +90,17 @@ function reserve(
   mint: NameMint,
   { node, demand, request, requestKey }: Reserving,
 ): Reservation {
-  const { config, ledger } = core;
+  const { config } = core;
   const { nodeId, figures } = node;
   if (!node.journaled) turn.emit({ type: "node_registered", nodeId, endpoint: null });
   const sandboxes = figures.running + figures.starting;
   const { cpu, memory } = config.assumedResources;
-  const id = mint.id();
+  const { id, token } = mint();
   turn.emit({
     type: "reserved",
     terms: {
       id,
-      token: request.managed ? mint.token() : null,
+      token: request.managed ? token : null,
       nodeId,
       managed: request.managed,
       hint: request.hint,
@@ -117,8 +112,8 @@ function reserve(
     },
     leaseMs: Math.min(config.placementReservationTtlMs, config.maxReservationAgeMs),
   });
-  const reservation = ledger.reservations.get(id);
-  if (reservation === undefined) throw new Error(`a reservation that was made is missing: ${id}`);
+  const reservation = node.account.newest;
+  if (reservation?.terms.id !== id) throw new Error(`a reservation that was made is missing: ${id}`);
   countManaged(node, reservation);
   return reservation;
 }

@@ -103,12 +103,13 @@ export class Placement {
       ledger,
       fleet: new Fleet(config, ledger, slots, now),
       slots,
-      index: new CandidateIndex(slots, strategy.order),
+      index: new CandidateIndex(slots, strategy, ports.random),
       silenceFloorMs: Number.NEGATIVE_INFINITY,
       guarded: new Set(),
       guardEndMs: now.nowMs + config.startGuardMs,
+      newestRules: null,
     };
-    this.#scheduling = { strategy, random: ports.random, mint: createNameMint(ports.random), turns: 0 };
+    this.#scheduling = { mint: createNameMint(ports.random), turns: 0 };
     this.#lastSweepMs = now.nowMs;
     this.#guardAgainst();
   }
@@ -279,15 +280,16 @@ export class Placement {
     }
   }
 
-  #apply(change: Change, at: ChangeTime): void {
+  readonly #apply = (change: Change, at: ChangeTime): void => {
     if (isNodeChange(change)) this.#core.fleet.apply(change, at);
     else this.#core.ledger.apply(change, at);
-  }
+  };
 
   /** Runs one handler. One that throws is answered, and what it had changed before stands, in state and events alike. */
   #turn<Answer>(now: Instant, run: (turn: OpenTurn) => Reply<Answer>): Outcome<Reply<Answer>> {
     this.#position += 1;
-    const turn = new OpenTurn(now, this.#position, (change, at) => this.#apply(change, at));
+    const at = { nowMs: now.nowMs, wallMs: now.wallMs, position: this.#position };
+    const turn = new OpenTurn(at, this.#apply);
     this.#noticeStall(turn, now.nowMs);
     let reply: Reply<Answer>;
     try {

@@ -1,30 +1,32 @@
 /** The handling of one message: what it changes is applied at once and handed out at its end. */
-import type { Change, Instant, Notice, Outcome, PlacementEvent, RouteChange, Turn } from "./events.ts";
+import type { Change, Notice, Outcome, PlacementEvent, RouteChange, Turn } from "./events.ts";
 import type { ChangeTime } from "./ledger/record.ts";
 
 // Most messages change nothing, and none of those needs lists of its own.
 const NONE: readonly never[] = [];
 
 export class OpenTurn implements Turn {
-  readonly now: Instant;
-  readonly position: number;
-  readonly #at: ChangeTime;
+  readonly now: ChangeTime;
   readonly #apply: (change: Change, at: ChangeTime) => void;
   #events: PlacementEvent[] | null = null;
   #notices: Notice[] | null = null;
   #routes: RouteChange[] | null = null;
 
-  constructor(now: Instant, position: number, apply: (change: Change, at: ChangeTime) => void) {
+  constructor(now: ChangeTime, apply: (change: Change, at: ChangeTime) => void) {
     this.now = now;
-    this.position = position;
-    this.#at = { nowMs: now.nowMs, wallMs: now.wallMs, position };
     this.#apply = apply;
   }
 
+  get position(): number {
+    return this.now.position;
+  }
+
   emit(change: Change): void {
-    this.#apply(change, this.#at);
-    this.#events ??= [];
-    this.#events.push({ position: this.position, wallMs: this.now.wallMs, change });
+    this.#apply(change, this.now);
+    const event = { position: this.now.position, wallMs: this.now.wallMs, change };
+    // Most turns make one event: an array that is grown from none has room for many.
+    if (this.#events === null) this.#events = [event];
+    else this.#events.push(event);
   }
 
   notice(notice: Notice): void {

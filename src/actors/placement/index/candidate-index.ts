@@ -4,10 +4,11 @@
  * Requests come in few shapes (a template or a size of sandbox each). A shape that comes again gets a tournament; what
  * changed since it was last asked for plays in it first. A shape asked for once is served by the scan.
  */
-import type { Demand } from "../candidates.ts";
+import type { Random } from "../../../ports/random.ts";
+import type { Demand, Rules } from "../candidates.ts";
 import type { Node } from "../nodes/node.ts";
-import { type Selection, selectByScan } from "../plain-scan.ts";
-import type { Order } from "../ranking/strategy.ts";
+import { selectByScan } from "../plain-scan.ts";
+import type { Strategy } from "../ranking/strategy.ts";
 import type { Slots } from "./slots.ts";
 import { Tournament } from "./tournament.ts";
 
@@ -25,8 +26,8 @@ interface Seat {
 
 export class CandidateIndex {
   readonly #slots: Slots;
-  /** Null: the strategy has no order that could be kept. */
-  readonly #order: Order | null;
+  readonly #strategy: Strategy;
+  readonly #random: Random;
   readonly #seats: Seat[] = [];
   /** Shapes that were asked for without having a tournament, the latest last. */
   readonly #strangers: Demand[] = [];
@@ -34,18 +35,20 @@ export class CandidateIndex {
   /** When the demotion of each node ends, the next one first, since all last equally long. */
   readonly #demotions = new Map<Node, number>();
 
-  constructor(slots: Slots, order: Order | null) {
+  constructor(slots: Slots, strategy: Strategy, random: Random) {
     this.#slots = slots;
-    this.#order = order;
+    this.#strategy = strategy;
+    this.#random = random;
   }
 
-  select(selection: Selection): Node | undefined {
-    const { demand, rules } = selection;
+  /** The candidate to choose; undefined when there is none. */
+  select(demand: Demand, rules: Rules): Node | undefined {
     this.#requests += 1;
-    if (this.#demotions.size > 0) this.#endDemotions(rules.hearing.nowMs);
-    const tournament = this.#order === null ? null : this.#tournamentFor(demand, this.#order);
-    if (tournament === null) return selectByScan(this.#nodes(), selection);
-    return tournament.best(selection);
+    if (this.#demotions.size > 0) this.#endDemotions(rules.nowMs);
+    const tournament = this.#tournamentFor(demand);
+    if (tournament !== null) return tournament.best(demand.excludeNodeIds, rules);
+    const context = { config: rules.config, nowMs: rules.nowMs, random: this.#random };
+    return selectByScan(this.#nodes(), { demand, rules, strategy: this.#strategy, context });
   }
 
   /** The node is ranked behind from now on, until its `demotedUntilMs`. */
@@ -63,7 +66,10 @@ export class CandidateIndex {
     }
   }
 
-  #tournamentFor(demand: Demand, order: Order): Tournament | null {
+  /** Null where the strategy has no order that could be kept, and for a shape that is asked for once. */
+  #tournamentFor(demand: Demand): Tournament | null {
+    const { order } = this.#strategy;
+    if (order === null) return null;
     for (const seat of this.#seats) {
       if (!sameShape(seat.tournament.demand, demand)) continue;
       seat.lastRequest = this.#requests;

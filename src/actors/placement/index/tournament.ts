@@ -10,7 +10,6 @@
 import { type Demand, type Rules, whyNot } from "../candidates.ts";
 import { NO_SLOT } from "../ledger/account.ts";
 import type { Node } from "../nodes/node.ts";
-import type { Selection } from "../plain-scan.ts";
 import type { Order } from "../ranking/strategy.ts";
 import type { Slots } from "./slots.ts";
 
@@ -38,10 +37,9 @@ export class Tournament {
   }
 
   /** The best candidate at this moment; undefined when there is none. */
-  best(selection: Selection): Node | undefined {
-    const excluded = selection.demand.excludeNodeIds;
-    this.#catchUp(selection);
-    return excluded === null ? this.#bestOfAll(selection.rules) : this.#bestWithout(excluded, selection);
+  best(excluded: ReadonlySet<string> | null, rules: Rules): Node | undefined {
+    this.#catchUp(rules);
+    return excluded === null ? this.#bestOfAll(rules) : this.#bestWithout(excluded, rules);
   }
 
   #bestOfAll(rules: Rules): Node | undefined {
@@ -55,46 +53,46 @@ export class Tournament {
   }
 
   /** Takes the excluded out as they win, and lets them play again for the next request. */
-  #bestWithout(excluded: ReadonlySet<string>, selection: Selection): Node | undefined {
+  #bestWithout(excluded: ReadonlySet<string>, rules: Rules): Node | undefined {
     const takenOut: number[] = [];
-    let best = this.#bestOfAll(selection.rules);
+    let best = this.#bestOfAll(rules);
     while (best !== undefined && excluded.has(best.nodeId)) {
       takenOut.push(best.account.slot);
       this.#takeOut(best.account.slot);
-      best = this.#bestOfAll(selection.rules);
+      best = this.#bestOfAll(rules);
     }
-    for (const slot of takenOut) this.#enter(slot, selection);
+    for (const slot of takenOut) this.#enter(slot, rules);
     return best;
   }
 
-  #catchUp(selection: Selection): void {
+  #catchUp(rules: Rules): void {
     const slots = this.#slots;
     const changes = slots.changeCount - this.#changesSeen;
     if (this.#upheavalsSeen !== slots.upheavals || changes > slots.capacity * CHANGED_SHARE_MAX) {
-      this.#beginAnew(selection);
+      this.#beginAnew(rules);
     } else {
       for (let number = this.#changesSeen; number < slots.changeCount; number++) {
         const slot = slots.changed(number);
-        if (slot !== NO_SLOT) this.#enter(slot, selection);
+        if (slot !== NO_SLOT) this.#enter(slot, rules);
       }
     }
     this.#changesSeen = slots.changeCount;
     this.#upheavalsSeen = slots.upheavals;
   }
 
-  #beginAnew(selection: Selection): void {
+  #beginAnew(rules: Rules): void {
     const { capacity } = this.#slots;
     if (this.#tiers.length !== capacity) {
       this.#tiers = new Uint8Array(capacity);
       this.#weights = new Float64Array(capacity);
       this.#winners = new Int32Array(capacity);
     }
-    for (let slot = 0; slot < capacity; slot++) this.#judge(slot, selection);
+    for (let slot = 0; slot < capacity; slot++) this.#judge(slot, rules);
     for (let place = capacity - 1; place >= 1; place--) this.#winners[place] = this.#play(place);
   }
 
-  #enter(slot: number, selection: Selection): void {
-    this.#judge(slot, selection);
+  #enter(slot: number, rules: Rules): void {
+    this.#judge(slot, rules);
     this.#playUp(slot);
   }
 
@@ -104,7 +102,7 @@ export class Tournament {
   }
 
   /** Sets where the node of a slot stands. */
-  #judge(slot: number, { rules, context }: Selection): void {
+  #judge(slot: number, rules: Rules): void {
     const node = this.#slots.nodes[slot];
     if (node === undefined || whyNot(node, this.demand, rules) !== null) {
       this.#tiers[slot] = OUT;
@@ -112,8 +110,8 @@ export class Tournament {
     }
     const order = this.#order;
     this.#slots.readFigures(slot, node, order.byCounts);
-    this.#tiers[slot] = order.tierOf(node, this.demand, context);
-    this.#weights[slot] = order.weightOf(node, this.demand, context.config);
+    this.#tiers[slot] = order.tierOf(node, this.demand, rules);
+    this.#weights[slot] = order.weightOf(node, this.demand, rules.config);
   }
 
   #playUp(slot: number): void {

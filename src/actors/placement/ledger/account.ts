@@ -26,8 +26,8 @@ export interface Account {
   readonly pending: Set<Reservation>;
   readonly confirmed: Set<Reservation>;
   readonly inFlight: InFlight;
-  /** Of the newest reservation ever made on it; 0: none. */
-  newestPosition: number;
+  /** The reservation that was made on it last, whatever became of it; null: none ever was. */
+  newest: Reservation | null;
   /** Where the candidate index has its node, see `index/slots.ts`. */
   slot: number;
 }
@@ -38,7 +38,7 @@ export function newAccount(nodeId: string): Account {
     pending: new Set(),
     confirmed: new Set(),
     inFlight: nothingInFlight(),
-    newestPosition: 0,
+    newest: null,
     slot: NO_SLOT,
   };
 }

@@ -21,6 +21,7 @@ export interface Amounts {
 
 type Amount = "cpu" | "memory";
 const AMOUNTS: readonly Amount[] = ["cpu", "memory"];
+const ACKNOWLEDGED_AT = { cpu: "cpuAcknowledgedAt", memory: "memoryAcknowledgedAt" } as const;
 
 // The sums of the second report after an acknowledgement contain the sandbox, whatever deletions hid of the increase.
 const LATER_REPORTS = 2;
@@ -120,7 +121,7 @@ function acknowledge(turn: Turn, node: Node, count: number): void {
     open.sort((left, right) => chargeOf(left, amount) - chargeOf(right, amount) || left.position - right.position);
     for (const reservation of open.slice(0, count)) {
       emitAcknowledged(turn, reservation, amount);
-      reservation.watch.acknowledgedAt[amount] = { epoch: node.epoch.number, report: node.epoch.reports };
+      reservation.watch[ACKNOWLEDGED_AT[amount]] = { epoch: node.epoch.number, report: node.epoch.reports };
     }
   }
 }
@@ -143,7 +144,7 @@ function settleAmounts(turn: Turn, node: Node, amount: Amount, unexplainedIncrea
 }
 
 function isOverdue(node: Node, reservation: Reservation, amount: Amount): boolean {
-  const at = reservation.watch.acknowledgedAt[amount];
+  const at = reservation.watch[ACKNOWLEDGED_AT[amount]];
   return at !== null && at.epoch === node.epoch.number && node.epoch.reports >= at.report + LATER_REPORTS;
 }
 

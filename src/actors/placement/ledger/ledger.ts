@@ -9,7 +9,7 @@ import { type Account, newAccount, weigh } from "./account.ts";
 import { Leases } from "./leases.ts";
 import { type ChangeTime, newReservation, restoredReservation } from "./record.ts";
 import { isLive, isTransition, nextStatus, type Reservation } from "./reservation.ts";
-import { isToken } from "./tokens.ts";
+import { idOfToken, isSameToken, isToken } from "./tokens.ts";
 
 export interface NamedSandbox {
   /** `unbound`: an inferred binding was taken back; a confirm may bind the id again, inference may not. */
@@ -33,7 +33,6 @@ export class Ledger {
   readonly ended = new Set<Reservation>();
   /** Sandbox ids named by a DELETE or FORK, the longest named first. */
   readonly named = new Map<string, NamedSandbox>();
-  readonly #byToken = new Map<string, Reservation>();
   readonly #byRequestKey = new Map<string, Reservation>();
   readonly #bySandboxId = new Map<string, Reservation>();
   readonly #slots: Slots;
@@ -44,7 +43,10 @@ export class Ledger {
 
   /** By token or public id. */
   find(handle: string): Reservation | undefined {
-    return isToken(handle) ? this.#byToken.get(handle) : this.reservations.get(handle);
+    if (!isToken(handle)) return this.reservations.get(handle);
+    const reservation = this.reservations.get(idOfToken(handle));
+    const token = reservation?.terms.token ?? null;
+    return token !== null && isSameToken(token, handle) ? reservation : undefined;
   }
 
   findByRequestKey(requestKey: string): Reservation | undefined {
@@ -117,9 +119,8 @@ export class Ledger {
   #enter(reservation: Reservation): void {
     const { terms } = reservation;
     this.#slots.touch(reservation.account);
-    reservation.account.newestPosition = Math.max(reservation.account.newestPosition, reservation.position);
+    reservation.account.newest = reservation;
     this.reservations.set(terms.id, reservation);
-    if (terms.token !== null) this.#byToken.set(terms.token, reservation);
     if (terms.requestKey !== null) this.#byRequestKey.set(terms.requestKey, reservation);
     if (reservation.sandboxId !== null) this.#bySandboxId.set(reservation.sandboxId, reservation);
     this.#insert(reservation);
@@ -192,10 +193,9 @@ export class Ledger {
   #forget(id: string): void {
     const reservation = this.reservations.get(id);
     if (reservation === undefined || isLive(reservation)) return;
-    const { token, requestKey } = reservation.terms;
+    const { requestKey } = reservation.terms;
     this.reservations.delete(id);
     this.ended.delete(reservation);
-    if (token !== null) this.#byToken.delete(token);
     if (requestKey !== null && this.#byRequestKey.get(requestKey) === reservation)
       this.#byRequestKey.delete(requestKey);
     const { sandboxId } = reservation;

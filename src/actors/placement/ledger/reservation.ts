@@ -57,10 +57,13 @@ export interface ReservationWatch {
   /** Epoch in which it was counted among the managed ones that may explain a success; 0: in none. */
   countedEpoch: number;
   /** Epoch and number of the report that acknowledged each amount; null: none of this process did. */
-  readonly acknowledgedAt: {
-    cpu: { readonly epoch: number; readonly report: number } | null;
-    memory: { readonly epoch: number; readonly report: number } | null;
-  };
+  cpuAcknowledgedAt: ReportPlace | null;
+  memoryAcknowledgedAt: ReportPlace | null;
+}
+
+export interface ReportPlace {
+  readonly epoch: number;
+  readonly report: number;
 }
 
 /** The changes that move a reservation from state to state, by their type. */
@@ -153,6 +156,7 @@ export function newWatch(): ReservationWatch {
     rosterMisses: 0,
     firstSnapshotAtMs: null,
     countedEpoch: 0,
-    acknowledgedAt: { cpu: null, memory: null },
+    cpuAcknowledgedAt: null,
+    memoryAcknowledgedAt: null,
   };
 }
