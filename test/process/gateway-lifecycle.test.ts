@@ -87,7 +87,7 @@ test("a scheduler that has forgotten the reservation: the sandbox is found all t
   await node.untilHeld(1);
   const { port } = world.scheduler;
   await world.scheduler.stop("SIGKILL");
-  world.scheduler = await SchedulerProcess.start(["--http", `127.0.0.1:${port}`]);
+  world.scheduler = await SchedulerProcess.start(["--state-dir", "none", "--http", `127.0.0.1:${port}`]);
   await node.report();
   await node.release();
   const response = await create;

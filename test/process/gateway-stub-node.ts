@@ -61,10 +61,14 @@ export class StubNode implements AsyncDisposable {
   }
 
   /** Its creates that wait for `release`, or for ever. */
+  async held(): Promise<number> {
+    return (await this.#control<{ held: number }>("held")).held;
+  }
+
   async untilHeld(count: number): Promise<void> {
     await vi.waitFor(
       async () => {
-        const { held } = await this.#control<{ held: number }>("held");
+        const held = await this.held();
         if (held !== count) throw new Error(`${held} creates are held, not ${count}`);
       },
       { timeout: WAIT_DEADLINE_MS, interval: POLL_MS },

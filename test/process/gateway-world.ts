@@ -40,7 +40,7 @@ export class GatewayWorld implements AsyncDisposable {
   }
 
   static async start({ nodes, cpuCount, schedulerArgs = [], gatewayArgs = [] }: WorldOptions): Promise<GatewayWorld> {
-    const scheduler = await SchedulerProcess.start(schedulerArgs);
+    const scheduler = await SchedulerProcess.start(["--state-dir", "none", ...schedulerArgs]);
     const stubs: StubNode[] = [];
     for (const nodeId of nodes) stubs.push(await StubNode.start(nodeId, scheduler.url, cpuCount));
     const own = ["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--scheduler", scheduler.url];
