@@ -14,7 +14,7 @@ export interface Names {
 export type NameMint = () => Names;
 
 const PREFIX_LENGTH = 3;
-// 72 bits: among a hundred thousand remembered reservations, one in ten million years of a thousand a second is taken.
+// 72 bits: beside a hundred thousand remembered reservations, at a thousand a second, one is drawn again in a million years.
 const PUBLIC_BYTES = 9;
 // 144 bits, above the 128 that a token must have. Both are multiples of 3 bytes, which encode without a remainder.
 const SECRET_BYTES = 18;
