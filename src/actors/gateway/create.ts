@@ -276,7 +276,7 @@ function unscheduled(create: Create, refusals: readonly Refusal[], failure: Fail
     passOn(create, last.answer, last.answer.body);
     return "refused";
   }
-  sendRefusal(create.reply, last === undefined ? refusalOfFailure(failure) : unreachable(refusals));
+  sendRefusal(create.reply, last === undefined ? refusalOfFailure(failure) : unreachable(refusals, failure));
   return last === undefined ? "unscheduled" : "refused";
 }
 
@@ -292,8 +292,10 @@ function giveUp(
   return verdict.reason;
 }
 
-function unreachable(refusals: readonly Refusal[]): GatewayRefusal {
-  const message = `no node could be reached (${refusals.map(({ nodeId, why }) => `${nodeId}: ${why}`).join("; ")})`;
+/** `failure`: why no further node was tried, where some might have been. */
+function unreachable(refusals: readonly Refusal[], failure: Failure | null = null): GatewayRefusal {
+  const tried = refusals.map(({ nodeId, why }) => `${nodeId}: ${why}`).join("; ");
+  const message = `no node could be reached (${tried})${failure === null ? "" : `; then ${failure.message}`}`;
   const nodeIds = refusals.map(({ nodeId }) => nodeId);
   return { status: 503, code: "unavailable", message, details: { retry: "unchanged", node_ids: nodeIds } };
 }
