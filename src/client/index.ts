@@ -20,3 +20,4 @@ export {
   type ScheduleAnswer,
   type ScheduleRequest,
 } from "./placement-client.ts";
+export type { ClientTls } from "./transport.ts";

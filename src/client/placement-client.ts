@@ -10,7 +10,7 @@ import { type Clock, systemClock } from "../ports/clock.ts";
 import { type Random, systemRandom } from "../ports/random.ts";
 import { type Create, type Placed, type PlaceOptions, type PlaceRequest, place } from "./place.ts";
 import { repeat } from "./repeat.ts";
-import { callApi, parseAnswer } from "./transport.ts";
+import { type ClientTls, callApi, type Fetch, openFetch, parseAnswer } from "./transport.ts";
 
 export type NodeAddress = z.output<typeof nodeAddressSchema>;
 export type Reservation = WireReservation;
@@ -24,6 +24,9 @@ export interface PlacementClientOptions {
   readonly withinMs?: number;
   /** How long a single try may take, in milliseconds. Default 5 s. */
   readonly tryWithinMs?: number;
+  /** Bearer token of kind `client`, or where to take it from with each call, such as a file that is rotated. */
+  readonly token?: string | (() => string | null);
+  readonly tls?: ClientTls;
   readonly clock?: Clock;
   readonly random?: Random;
 }
@@ -46,6 +49,9 @@ export class PlacementClient {
   readonly #url: string;
   readonly #withinMs: number;
   readonly #tryWithinMs: number;
+  readonly #token: () => string | null;
+  readonly #tls: ClientTls | null;
+  #fetch: Promise<Fetch> | null = null;
   readonly #clock: Clock;
   readonly #random: Random;
 
@@ -53,6 +59,9 @@ export class PlacementClient {
     this.#url = options.url.replace(/\/+$/, "");
     this.#withinMs = options.withinMs ?? 15_000;
     this.#tryWithinMs = options.tryWithinMs ?? 5_000;
+    const { token = null } = options;
+    this.#token = typeof token === "function" ? token : () => token;
+    this.#tls = options.tls ?? null;
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? systemRandom;
   }
@@ -111,8 +120,12 @@ export class PlacementClient {
   }
 
   #post(path: string, body: object, { withinMs = this.#withinMs, signal }: CallOptions): Promise<unknown> {
-    const transport = { url: this.#url, clock: this.#clock };
     const call = { method: "POST", path, body, withinMs: this.#tryWithinMs, signal } as const;
-    return repeat(() => callApi(transport, call), { clock: this.#clock, random: this.#random, withinMs, signal });
+    const once = async (): Promise<unknown> => {
+      this.#fetch ??= openFetch(this.#tls);
+      const transport = { url: this.#url, clock: this.#clock, token: this.#token, fetch: await this.#fetch };
+      return callApi(transport, call);
+    };
+    return repeat(once, { clock: this.#clock, random: this.#random, withinMs, signal });
   }
 }

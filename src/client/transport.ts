@@ -14,23 +14,64 @@ export interface Call {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Whom to trust and what to show over TLS, each in PEM. */
+export interface ClientTls {
+  /** Authorities that the scheduler's certificate is verified by; absent: those of Node. */
+  readonly ca?: string;
+  /** A certificate of one's own, where the scheduler asks for one, and its private key. */
+  readonly cert?: string;
+  readonly key?: string;
+}
+
 export interface TransportOptions {
   /** Base URL of the scheduler, without a slash at its end. */
   readonly url: string;
   readonly clock: Clock;
+  /** The bearer token to send, asked for with every call; null for none. */
+  readonly token?: () => string | null;
+  /** In place of the global one. */
+  readonly fetch?: Fetch;
+}
+
+/** What is used of the global `fetch`. */
+export type Fetch = (url: string, init: FetchInit) => Promise<FetchAnswer>;
+
+export interface FetchInit {
+  readonly method: string;
+  readonly signal: AbortSignal;
+  readonly headers: Record<string, string>;
+  readonly body?: string;
+  readonly redirect: "error";
+}
+
+export interface FetchAnswer {
+  readonly status: number;
+  readonly ok: boolean;
+  readonly headers: { get(name: string): string | null };
+  text(): Promise<string>;
+}
+
+/** How a client with these options fetches; loads what TLS of one's own takes. */
+export async function openFetch(tls: ClientTls | null): Promise<Fetch> {
+  if (tls === null) return fetch;
+  const { secureFetch } = await import("./secure-fetch.ts");
+  return secureFetch(tls);
 }
 
 /** One call of the HTTP API: the answer's JSON (null for 204), or a `PlacementError` thrown. Connections are kept alive. */
-export async function callApi({ url, clock }: TransportOptions, call: Call): Promise<unknown> {
+export async function callApi(options: TransportOptions, call: Call): Promise<unknown> {
+  const { url, clock } = options;
   const late = new AbortController();
   const deadline = clock.after(call.withinMs, () => late.abort());
   try {
-    const response = await fetch(`${url}${call.path}`, {
+    const send: Fetch = options.fetch ?? fetch;
+    const response = await send(`${url}${call.path}`, {
       method: call.method,
       signal: call.signal === undefined ? late.signal : AbortSignal.any([late.signal, call.signal]),
-      ...(call.body === undefined
-        ? {}
-        : { body: JSON.stringify(call.body), headers: { "content-type": "application/json" } }),
+      headers: headersOf(options.token?.() ?? null, call),
+      // A scheduler never redirects; whoever does would be sent the token.
+      redirect: "error",
+      ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }),
     });
     const text = await response.text();
     if (response.status === 204) return null;
@@ -60,7 +101,14 @@ export function parseAnswer<T>(schema: z.ZodType<T>, answer: unknown, url: strin
   throw new PlacementError({ code: "unexpected_answer", message: `what answers at ${url} is not a scheduler` });
 }
 
-function errorOf(url: string, response: Response, body: unknown): PlacementError {
+function headersOf(token: string | null, { body }: Call): Record<string, string> {
+  return {
+    ...(body === undefined ? {} : { "content-type": "application/json" }),
+    ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+  };
+}
+
+function errorOf(url: string, response: FetchAnswer, body: unknown): PlacementError {
   const { status } = response;
   const retryAfterMs = retryAfterOf(response);
   const problem = problemSchema.safeParse(body);
@@ -73,7 +121,7 @@ function errorOf(url: string, response: Response, body: unknown): PlacementError
 }
 
 /** RFC 9110, 10.2.3, in its form of whole seconds; null for the other form, which nothing here sends. */
-function retryAfterOf(response: Response): number | null {
+function retryAfterOf(response: FetchAnswer): number | null {
   const text = response.headers.get("retry-after") ?? "";
   return /^\d{1,6}$/.test(text) ? Number(text) * 1_000 : null;
 }

@@ -66,6 +66,18 @@ export const nodeIdSchema: z.ZodType<string, unknown> = z.unknown().transform((g
   return refuse(context, `${show(given)} is not a node id: 1 to 256 printable ASCII characters without blanks`);
 });
 
+/** What a heartbeat takes as the endpoint of a node. */
+export const endpointSchema: z.ZodType<string, unknown> = z.unknown().transform((given, context) => {
+  if (typeof given === "string" && /^[\x21-\x7e]{1,256}$/.test(given)) return given;
+  return refuse(context, `${show(given)} is not an endpoint such as http://10.0.0.7:8000`);
+});
+
+/** Permissions of a file, as three octal digits with or without a zero before them. */
+export const fileModeSchema: z.ZodType<number, unknown> = z.unknown().transform((given, context) => {
+  if (typeof given === "string" && /^0?[0-7]{3}$/.test(given)) return Number.parseInt(given, 8);
+  return refuse(context, `${show(given)} is not a mode in octal, such as "0660"`);
+});
+
 /** A path below each cgroup mount, without its leading slash; empty is refused like `..`. */
 export const sandboxCgroupSchema: z.ZodType<string, unknown> = textNamed("a cgroup path").transform((path, context) => {
   const parts = path.split("/").filter((part) => part !== "" && part !== ".");

@@ -1,6 +1,8 @@
 import { Command } from "commander";
 import { httpUrlSchema } from "../messages/settings.ts";
 import type { ApiCommandOptions } from "./api-client.ts";
+import { CREDENTIAL_SETTINGS } from "./credential-settings.ts";
+import { openCredentials } from "./credentials.ts";
 import { addFlags, resolveSettings, type Setting } from "./options.ts";
 
 /** Where `evenkeel up` and `evenkeel scheduler` listen unless told otherwise. */
@@ -14,6 +16,7 @@ const SCHEDULER_SETTINGS = {
     shownDefault: USUAL_SCHEDULER_URL,
     schema: httpUrlSchema.default(USUAL_SCHEDULER_URL),
   } satisfies Setting<string>,
+  ...CREDENTIAL_SETTINGS,
 } as const;
 
 /** A command that asks a scheduler: with `--scheduler` and `--json`. */
@@ -24,6 +27,12 @@ export function apiCommand(name: string, description: string): Command {
 }
 
 export function apiOptions(flags: Readonly<Record<string, unknown>>): ApiCommandOptions {
-  const { url } = resolveSettings(SCHEDULER_SETTINGS, { flags, environment: process.env, file: null });
-  return { url, json: flags.json === true, output: process.stdout, errors: process.stderr };
+  const { url, ...settings } = resolveSettings(SCHEDULER_SETTINGS, { flags, environment: process.env, file: null });
+  return {
+    url,
+    credentials: openCredentials(settings),
+    json: flags.json === true,
+    output: process.stdout,
+    errors: process.stderr,
+  };
 }

@@ -1,6 +1,6 @@
 /** How commands for people ask a scheduler: one call of the API's table, one page or one line of error. */
 import { PlacementError } from "../client/errors.ts";
-import { callApi, parseAnswer } from "../client/transport.ts";
+import { callApi, openFetch, parseAnswer, type TransportOptions } from "../client/transport.ts";
 import {
   type AnswerOf,
   ENDPOINTS,
@@ -9,6 +9,7 @@ import {
   type InputOf,
 } from "../messages/http/endpoints.ts";
 import { systemClock } from "../ports/clock.ts";
+import type { Credentials } from "./credentials.ts";
 
 /** Longer than a scheduler waits for its own actors, so that its answer is seen rather than our impatience. */
 const ANSWER_WITHIN_MS = 15_000;
@@ -16,6 +17,7 @@ const ANSWER_WITHIN_MS = 15_000;
 export interface ApiCommandOptions {
   /** Base URL of the scheduler. */
   readonly url: string;
+  readonly credentials: Credentials;
   /** Print the answer and not the page. */
   readonly json: boolean;
   readonly output: NodeJS.WritableStream;
@@ -46,7 +48,10 @@ export async function runApiCommand(
   run: (call: CallEndpoint) => Promise<Shown>,
 ): Promise<number> {
   try {
-    const { answer, page } = await run((name, input = {}) => callEndpoint(options.url, name, input));
+    const { url, credentials } = options;
+    const fetch = await openFetch(credentials.tls);
+    const transport = { url, clock: systemClock, token: () => credentials.token(), fetch };
+    const { answer, page } = await run((name, input = {}) => callEndpoint(transport, name, input));
     options.output.write(options.json ? `${JSON.stringify(answer, null, 2)}\n` : `${page.trimEnd()}\n`);
     return 0;
   } catch (thrown) {
@@ -57,7 +62,7 @@ export async function runApiCommand(
 }
 
 async function callEndpoint<Name extends EndpointName>(
-  url: string,
+  transport: TransportOptions,
   name: Name,
   { params = {}, query = {}, body }: ApiInput<Name>,
 ): Promise<AnswerOf<Name>> {
@@ -69,9 +74,9 @@ async function callEndpoint<Name extends EndpointName>(
     withinMs: ANSWER_WITHIN_MS,
     ...(method === "post" ? { body: body ?? {} } : {}),
   } as const;
-  const answered = await callApi({ url, clock: systemClock }, call);
+  const answered = await callApi(transport, call);
   // The table pairs each name with its answer; the compiler cannot follow that through an index.
-  return (answer === null ? null : parseAnswer(answer, answered, url)) as AnswerOf<Name>;
+  return (answer === null ? null : parseAnswer(answer, answered, transport.url)) as AnswerOf<Name>;
 }
 
 function fill(path: string, params: Readonly<Record<string, string>>): string {
@@ -83,7 +88,9 @@ function queryOf(query: Readonly<Record<string, string | null>>): string {
   return given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
 }
 
-function mendOf({ code }: PlacementError): string {
+function mendOf({ code, message }: PlacementError): string {
+  if (code === "unauthenticated") return "; name a file that holds one with --token-file";
   if (code !== "unreachable") return "";
+  if (/certificate/.test(message)) return "; name the authority that it comes from with --ca";
   return '; start one with "npx evenkeel up", or name another with --scheduler URL';
 }

@@ -2,6 +2,8 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import {
   durationBetween,
+  endpointSchema,
+  fileModeSchema,
   httpUrlSchema,
   LOG_FORMATS,
   LOG_LEVELS,
@@ -13,6 +15,7 @@ import {
   textNamed,
 } from "../messages/settings.ts";
 import { systemRoots } from "../ports/kernel-roots.ts";
+import { CREDENTIAL_SETTINGS } from "./credential-settings.ts";
 import type { Values } from "./options.ts";
 
 /** Shorter than 100 ms a refresh would measure itself; longer than 5 min nobody would call it a load signal. */
@@ -45,6 +48,19 @@ export const SOCKET_SETTING = {
 
 export const DAEMON_SETTINGS = {
   socket: SOCKET_SETTING,
+  socketMode: {
+    key: "socket_mode",
+    value: "MODE",
+    help: "permissions of the socket, in octal",
+    shownDefault: "0660",
+    schema: fileModeSchema.default(0o660),
+  },
+  socketGroup: {
+    key: "socket_group",
+    value: "GROUP",
+    help: "group that the socket is given to, by name or number; without it the daemon's own",
+    schema: textNamed("a group").nullable().default(null),
+  },
   nodeId: {
     key: "node_id",
     value: "ID",
@@ -89,6 +105,13 @@ export const DAEMON_SETTINGS = {
     help: "no sandbox runtime reports for this node: the scheduler's own ledger counts what runs here",
     schema: switchSchema.default(false),
   },
+  endpoint: {
+    key: "endpoint",
+    value: "ADDRESS",
+    help: "where creates for this node are sent, as told to the scheduler, such as http://10.0.0.7:8000",
+    schema: endpointSchema.nullable().default(null),
+  },
+  ...CREDENTIAL_SETTINGS,
   ...LOG_SETTINGS,
   proc: {
     key: "proc",

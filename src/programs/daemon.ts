@@ -16,6 +16,7 @@ import { type ConductorMessage, type ConductorReplies, conductor, type Seat } fr
 import type { CacheMessage, Published } from "../messages/resource.ts";
 import { type Sample, type SamplerInit, SOURCES, type Source } from "../messages/sampling.ts";
 import { createActorSystem } from "./actor-system.ts";
+import { openCredentials } from "./credentials.ts";
 import type { DaemonSettings } from "./daemon-settings.ts";
 import { leave, untilStopped } from "./leaving.ts";
 import { createLogger } from "./logging.ts";
@@ -73,7 +74,12 @@ export interface RunningDaemon {
 export function startDaemon(system: ActorSystem, settings: DaemonSettings): RunningDaemon {
   const server = system.spawnLocal<ResourceServerMessage, ResourceServerReplies>(
     "resource-server",
-    resourceServer({ socketPath: settings.socket, intervalMs: settings.intervalMs }),
+    resourceServer({
+      socketPath: settings.socket,
+      socketMode: settings.socketMode,
+      socketGroup: settings.socketGroup,
+      intervalMs: settings.intervalMs,
+    }),
   );
   const { schedulerUrl } = settings;
   const reporting = schedulerUrl === null ? null : holdBack(startReporting(system, settings, schedulerUrl));
@@ -95,10 +101,11 @@ export function startDaemon(system: ActorSystem, settings: DaemonSettings): Runn
 }
 
 function startReporting(system: ActorSystem, settings: DaemonSettings, schedulerUrl: string): Subscriber {
-  const { nodeId, intervalMs, noRuntime, proc } = settings;
+  const { nodeId, endpoint, intervalMs, noRuntime, proc } = settings;
+  const { token, tls } = openCredentials(settings);
   return system.spawnLocal<ReporterMessage>(
     "reporter",
-    reporter({ schedulerUrl, nodeId, intervalMs, noRuntime, bootId: readBootId(proc) }),
+    reporter({ schedulerUrl, nodeId, endpoint, intervalMs, noRuntime, bootId: readBootId(proc), token, tls }),
   );
 }
 

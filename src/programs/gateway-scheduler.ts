@@ -4,10 +4,11 @@ import { PlacementError } from "../client/errors.ts";
 import { Lease } from "../client/lease.ts";
 import { type NodeAddress, PlacementClient } from "../client/placement-client.ts";
 import { repeat } from "../client/repeat.ts";
-import { type Call, callApi, parseAnswer } from "../client/transport.ts";
+import { type Call, callApi, openFetch, parseAnswer } from "../client/transport.ts";
 import { ENDPOINTS } from "../messages/http/endpoints.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
+import type { Credentials } from "./credentials.ts";
 
 /** How long a client is kept waiting for one try of a call that closes its reservation. */
 const ONE_TRY_WITHIN_MS = 2_000;
@@ -17,18 +18,24 @@ const LOOKUP_WITHIN_MS = 5_000;
 export interface HttpSchedulerOptions {
   /** Base URL, without a slash at its end. */
   readonly url: string;
+  /** The gateway's own; those of its clients are for the nodes. */
+  readonly credentials: Credentials;
   readonly clock: Clock;
   readonly random: Random;
 }
 
-export function createHttpScheduler({ url, clock, random }: HttpSchedulerOptions): Scheduler {
-  const patient = new PlacementClient({ url, clock, random });
-  const hasty = new PlacementClient({ url, clock, random, tryWithinMs: ONE_TRY_WITHIN_MS, withinMs: 0 });
+export function createHttpScheduler({ url, credentials, clock, random }: HttpSchedulerOptions): Scheduler {
+  const { tls } = credentials;
+  const token = (): string | null => credentials.token();
+  const common = { url, clock, random, token, ...(tls === null ? {} : { tls }) };
+  const patient = new PlacementClient(common);
+  const hasty = new PlacementClient({ ...common, tryWithinMs: ONE_TRY_WITHIN_MS, withinMs: 0 });
   /** The client that goes with a patience, and its options. */
   const at = ({ repeatForMs }: Patience): [PlacementClient, { withinMs: number }] =>
     repeatForMs === 0 ? [hasty, { withinMs: 0 }] : [patient, { withinMs: repeatForMs }];
-  const call = (to: Omit<Call, "withinMs">, withinMs: number): Promise<unknown> =>
-    callApi({ url, clock }, { ...to, withinMs });
+  const fetch = openFetch(tls);
+  const call = async (to: Omit<Call, "withinMs">, withinMs: number): Promise<unknown> =>
+    callApi({ url, clock, token, fetch: await fetch }, { ...to, withinMs });
 
   return {
     reserve: ({ hint, excludeNodeIds }) =>

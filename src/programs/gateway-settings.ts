@@ -2,6 +2,7 @@ import { z } from "zod";
 import { countBetween } from "../messages/amounts.ts";
 import { durationBetween, httpUrlSchema, oneOf, refuse, show } from "../messages/settings.ts";
 import type { HostAndPort } from "./address.ts";
+import { CREDENTIAL_SETTINGS } from "./credential-settings.ts";
 import { LOG_SETTINGS } from "./daemon-settings.ts";
 import type { Values } from "./options.ts";
 
@@ -91,6 +92,7 @@ export const GATEWAY_SETTINGS = {
     shownDefault: "10000",
     schema: countBetween(1, 1_000_000).default(10_000),
   },
+  ...CREDENTIAL_SETTINGS,
   ...LOG_SETTINGS,
 } as const;
 

@@ -4,6 +4,7 @@ import { systemClock } from "../ports/clock.ts";
 import { systemRoots } from "../ports/kernel-roots.ts";
 import { systemRandom } from "../ports/random.ts";
 import { formatAddress, type HostAndPort } from "./address.ts";
+import { openCredentials } from "./credentials.ts";
 import { createHttpScheduler } from "./gateway-scheduler.ts";
 import { GATEWAY_SETTINGS, type GatewaySettings } from "./gateway-settings.ts";
 import { untilStopped } from "./leaving.ts";
@@ -17,10 +18,11 @@ interface Listener {
 
 /** Runs the gateway until it is told to stop, then drains it. Returns the exit code. */
 export async function runGateway(settings: GatewaySettings): Promise<number> {
+  const credentials = openCredentials(settings);
   const stopped = untilStopped();
   const log = await createLogger(settings);
   const clock = systemClock;
-  const scheduler = createHttpScheduler({ url: settings.schedulerUrl, clock, random: systemRandom });
+  const scheduler = createHttpScheduler({ url: settings.schedulerUrl, credentials, clock, random: systemRandom });
   const gateway = await createGateway({ ...settings, scheduler, clock, log });
   const admin = createAdminServer(gateway.metrics);
   const adminUrl = await listen(admin, settings.admin, flagOf(GATEWAY_SETTINGS.admin));

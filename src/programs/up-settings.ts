@@ -1,3 +1,4 @@
+import { ACCESS_SETTINGS } from "./access-settings.ts";
 import { DAEMON_SETTINGS } from "./daemon-settings.ts";
 import { SCHEDULER_SETTINGS } from "./scheduler-settings.ts";
 
@@ -9,5 +10,6 @@ export const UP_FLAGS = {
   stateDir: SCHEDULER_SETTINGS.stateDir,
   strategy: SCHEDULER_SETTINGS.strategy,
   placementReservationTtlMs: SCHEDULER_SETTINGS.placementReservationTtlMs,
+  ...ACCESS_SETTINGS,
   ...OWN_DAEMON_SETTINGS,
 } as const;

@@ -47,7 +47,7 @@ export async function runUp(settings: UpSettings): Promise<number> {
 
   let url: string;
   try {
-    url = reachableUrl(await http.listen(settings.scheduler.http));
+    url = reachableUrl(await http.listen(settings.scheduler.http), settings.scheduler);
   } catch (thrown) {
     complain(describeListenError(thrown, settings.scheduler.http));
     return end(1);
@@ -60,7 +60,7 @@ export async function runUp(settings: UpSettings): Promise<number> {
     complain(refusal);
     return end(1);
   }
-  warn(log, settings.scheduler.http);
+  warn(log, settings.scheduler);
   process.stdout.write(welcome(url, daemonSettings));
   const signal = await stopped;
   log.info({ signal }, `stopping on ${signal}`);
@@ -86,13 +86,14 @@ Ctrl-C stops both.
 }
 
 /** An address that this machine reaches the server by: a server on every address is also on the loopback one. */
-function reachableUrl({ host, port }: HostAndPort): string {
+function reachableUrl({ host, port }: HostAndPort, { tlsCert }: Pick<SchedulerSettings, "tlsCert">): string {
   const reachable = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
-  return `http://${formatAddress({ host: reachable, port })}`;
+  return `${tlsCert === null ? "http" : "https"}://${formatAddress({ host: reachable, port })}`;
 }
 
-function warn(log: Logger, http: HostAndPort): void {
-  if (!isLoopback(http)) log.warn("the HTTP API is open to other machines and asks nobody who they are");
+function warn(log: Logger, { http, tokens }: SchedulerSettings): void {
+  if (!isLoopback(http) && tokens === null)
+    log.warn("the HTTP API is open to other machines and asks nobody who they are");
 }
 
 function complain(line: string): number {

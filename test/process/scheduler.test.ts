@@ -91,7 +91,7 @@ describe("the scheduler program", () => {
     const { port } = probe.address() as { port: number };
     probe.close();
     await once(probe, "close");
-    await using scheduler = await SchedulerProcess.start(["--http", `0.0.0.0:${port}`]);
+    await using scheduler = await SchedulerProcess.start(["--http", `0.0.0.0:${port}`, "--insecure"]);
     expect(scheduler.log.some(({ level, msg }) => level === 40 && msg.includes("open to other machines"))).toBe(true);
   });
 

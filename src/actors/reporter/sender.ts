@@ -1,5 +1,6 @@
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from "node:http";
 import { Agent as HttpsAgent, request as requestHttps } from "node:https";
+import type { SecureContextOptions } from "node:tls";
 import type { Clock } from "../../ports/clock.ts";
 import type { Report, SendOutcome } from "./state.ts";
 
@@ -19,6 +20,12 @@ export interface SenderOptions {
   readonly bootId: string | null;
   /** Whether no sandbox runtime reports for this node, so that the scheduler's own ledger counts what runs there. */
   readonly noRuntime: boolean;
+  /** Where creates for the node are sent; null leaves what the scheduler knows. */
+  readonly endpoint: string | null;
+  /** The bearer token to send, asked for with every heartbeat; null for none. */
+  readonly token: () => string | null;
+  /** Whom to trust and what to show over TLS, in PEM; null: the authorities of Node. */
+  readonly tls: Pick<SecureContextOptions, "ca" | "cert" | "key"> | null;
   /** Names this life of the reporter: its sequence numbers begin at 1. */
   readonly serviceInstanceId: string;
   readonly clock: Clock;
@@ -33,10 +40,10 @@ export interface HeartbeatSender {
 
 /** One connection to the scheduler, kept alive between heartbeats. */
 export function openHeartbeatSender(options: SenderOptions): HeartbeatSender {
-  const { schedulerUrl, nodeId, clock } = options;
+  const { schedulerUrl, nodeId, clock, token, tls } = options;
   const url = new URL(`${schedulerUrl}/v1/nodes/${encodeURIComponent(nodeId)}/heartbeat`);
   const secure = url.protocol === "https:";
-  const agent = new (secure ? HttpsAgent : HttpAgent)({ keepAlive: true, maxSockets: 1 });
+  const agent = new (secure ? HttpsAgent : HttpAgent)({ ...tls, keepAlive: true, maxSockets: 1 });
   const request = secure ? requestHttps : requestHttp;
   let closed = false;
 
@@ -48,7 +55,12 @@ export function openHeartbeatSender(options: SenderOptions): HeartbeatSender {
       deadline.cancel();
       ended(outcome);
     };
-    const headers = { "content-type": "application/json", "content-length": body.length };
+    const bearer = token();
+    const headers = {
+      "content-type": "application/json",
+      "content-length": body.length,
+      ...(bearer === null ? {} : { authorization: `Bearer ${bearer}` }),
+    };
     const posting = request(url, { method: "POST", agent, headers }, (response) => readAnswer(response, end));
     const deadline = clock.after(ANSWER_DEADLINE_MS, () => {
       end({ kind: "away", why: `no answer within ${ANSWER_DEADLINE_MS / 1000} s` });
@@ -81,13 +93,19 @@ export function openHeartbeatSender(options: SenderOptions): HeartbeatSender {
  */
 export function serialise(
   { sequence, resource }: Report,
-  { serviceInstanceId, bootId, noRuntime }: Pick<SenderOptions, "serviceInstanceId" | "bootId" | "noRuntime">,
+  {
+    serviceInstanceId,
+    bootId,
+    noRuntime,
+    endpoint,
+  }: Pick<SenderOptions, "serviceInstanceId" | "bootId" | "noRuntime" | "endpoint">,
 ): Buffer {
   const fields = {
     service_instance_id: serviceInstanceId,
     sequence,
     resource_sequence: sequence,
     ...(bootId === null ? {} : { boot_id: bootId }),
+    ...(endpoint === null ? {} : { endpoint }),
     ...(noRuntime ? { inventory: "none" } : {}),
   };
   const head = JSON.stringify(fields).slice(0, -1);

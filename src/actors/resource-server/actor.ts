@@ -20,11 +20,16 @@ export type ResourceServerReplies = {
 
 export interface ResourceServerOptions {
   readonly socketPath: string;
+  /** Permission bits. */
+  readonly socketMode: number;
+  /** Name or number of the group; null leaves the process's own. */
+  readonly socketGroup: string | null;
   readonly intervalMs: number;
 }
 
 /** Owns the Unix socket and the newest answer; that is all that a request reads. */
-export function resourceServer({ socketPath, intervalMs }: ResourceServerOptions): LocalActor<ResourceServerMessage> {
+export function resourceServer(options: ResourceServerOptions): LocalActor<ResourceServerMessage> {
+  const { socketPath: path, socketMode: mode, socketGroup: group, intervalMs } = options;
   return {
     create: ({ clock }: ActorContext): Actor<ResourceServerMessage> => {
       let current: Published | null = null;
@@ -32,7 +37,7 @@ export function resourceServer({ socketPath, intervalMs }: ResourceServerOptions
       const server = createResourceHttpServer({ current: () => current, intervalMs, clock });
 
       function onListen(answer: (refusal: string | null) => void): void {
-        claimSocket(server, socketPath).then(
+        claimSocket(server, { path, mode, group }).then(
           (socket) => {
             claimed = socket;
             answer(null);

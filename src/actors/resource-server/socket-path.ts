@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { chmodSync, lstatSync, mkdirSync, renameSync, type Stats, unlinkSync } from "node:fs";
+import { chmodSync, chownSync, lstatSync, mkdirSync, readFileSync, renameSync, type Stats, unlinkSync } from "node:fs";
 import { connect, createServer, type Server } from "node:net";
 import { dirname, join } from "node:path";
 
@@ -11,9 +11,18 @@ const LONGEST_PATH_BYTES = 107;
 /** A daemon that lives answers a connect at once; this is for one that is being stopped by a debugger. */
 const PROBE_DEADLINE_MS = 1_000;
 
-/** Read and write for owner and group: consumers join the group. */
-const SOCKET_MODE = 0o660;
 const PRIVATE_FOLDER_MODE = 0o700;
+
+export interface SocketPlace {
+  readonly path: string;
+  /** Permission bits; consumers join the group. */
+  readonly mode: number;
+  /** Name or number of the group; null leaves the process's own. */
+  readonly group: string | null;
+}
+
+/** chown(2). */
+const OWNER_AS_IT_IS = -1;
 
 /**
  * Puts a listening server at `path`: a stale socket is replaced, a live daemon and any other kind of file are left
@@ -22,7 +31,8 @@ const PRIVATE_FOLDER_MODE = 0o700;
  *
  * Throws `SocketRefusal`.
  */
-export async function claimSocket(server: Server, path: string): Promise<{ release(): void }> {
+export async function claimSocket(server: Server, { path, mode, group }: SocketPlace): Promise<{ release(): void }> {
+  const groupId = group === null ? null : groupIdOf(group);
   const bindPath = join(dirname(path), `.ek${process.pid}`);
   for (const each of [path, bindPath]) requireShort(each, path);
   makeFolder(dirname(path));
@@ -31,7 +41,8 @@ export async function claimSocket(server: Server, path: string): Promise<{ relea
     await refuseOccupied(path);
     removeLeftover(bindPath);
     await listen(server, bindPath, path);
-    chmodSync(bindPath, SOCKET_MODE);
+    if (groupId !== null) giveTo(bindPath, groupId);
+    chmodSync(bindPath, mode);
     renameSync(bindPath, path);
   } catch (thrown) {
     throw thrown instanceof SocketRefusal ? thrown : new SocketRefusal(`${path}: ${explain(thrown, path)}`);
@@ -40,6 +51,27 @@ export async function claimSocket(server: Server, path: string): Promise<{ relea
   }
   const mine = lstatSync(path);
   return { release: () => removeIfMine(path, mine) };
+}
+
+function giveTo(path: string, groupId: number): void {
+  try {
+    chownSync(path, OWNER_AS_IT_IS, groupId);
+  } catch {
+    throw new SocketRefusal(
+      `the daemon's user is not in group ${groupId}; add it, run as root, or choose another with --socket-group`,
+    );
+  }
+}
+
+/** The number of a group, by its line in group(5), `name:password:number:members`. */
+function groupIdOf(group: string): number {
+  if (/^\d+$/.test(group)) return Number(group);
+  const line = readFileSync("/etc/group", "utf8")
+    .split("\n")
+    .find((each) => each.startsWith(`${group}:`));
+  const id = Number(line?.split(":")[2] ?? Number.NaN);
+  if (Number.isInteger(id)) return id;
+  throw new SocketRefusal(`there is no group ${group}; make it, or choose another with --socket-group`);
 }
 
 function requireShort(path: string, asked: string): void {

@@ -87,7 +87,16 @@ function startReporter(schedulerUrl: string, { noRuntime = true, bootId = "boot-
   const system = new ActorSystem({ clock, random: seededRandom(1), logFor: () => recordingLog(lines) });
   const reference = system.spawnLocal<ReporterMessage>(
     "reporter",
-    reporter({ schedulerUrl, nodeId: "box/1", intervalMs: 1_000, bootId, noRuntime }),
+    reporter({
+      schedulerUrl,
+      nodeId: "box/1",
+      intervalMs: 1_000,
+      bootId,
+      noRuntime,
+      endpoint: null,
+      token: () => null,
+      tls: null,
+    }),
   );
   const texts = (): string[] => lines.map(({ text }) => text);
   /** Lets time pass until the `count`-th heartbeat is there: the back-off before it is as long as it is. */
