@@ -44,7 +44,7 @@ export interface RoutedRequest {
 }
 
 export function routeOf({ method, target, headers }: RoutedRequest): Route {
-  if (!target.startsWith("/") && target !== "*") return malformed("the request target must be a path");
+  if (!target.startsWith("/")) return malformed("the request target must be a path");
   for (const name of SANDBOX_ID_HEADERS) {
     const given = headers[name];
     if (given === undefined) continue;
