@@ -5,6 +5,7 @@ import { confirmCommand } from "./confirm-command.ts";
 import { cordonCommand, uncordonCommand } from "./cordon-command.ts";
 import { daemonCommand } from "./daemon-command.ts";
 import { gatewayCommand } from "./gateway-command.ts";
+import { journalCommand } from "./journal-command.ts";
 import { loadCommand } from "./load-command.ts";
 import { nodesCommand } from "./nodes-command.ts";
 import { UsageError } from "./options.ts";
@@ -40,6 +41,7 @@ const COMMANDS = [
   cordonCommand,
   uncordonCommand,
   unregisterCommand,
+  journalCommand,
   simulateCommand,
   loadCommand,
 ] as const;

@@ -31,6 +31,8 @@ export class JournalReader {
   readonly snapshot: SnapshotRow;
   /** Of the last batch, or of the last one that the snapshot stands for. */
   readonly newestSeq: number;
+  /** Behind the snapshot. */
+  readonly tailEntries: number;
   readonly #database: DatabaseSync;
 
   /** Throws `JournalDamage` for what is no journal that this program can read, and what SQLite throws else. */
@@ -43,8 +45,12 @@ export class JournalReader {
       if (this.schemaVersion === 0) throw new JournalDamage(`${path}: there is no journal`);
       this.#database.exec("BEGIN");
       this.snapshot = snapshotRowOf(this.#database, path);
-      const newest = this.#database.prepare("SELECT max(seq) AS seq FROM batches").get()?.seq;
-      this.newestSeq = Math.max(Number(newest ?? 0), this.snapshot.through);
+      const { through } = this.snapshot;
+      const tail = this.#database
+        .prepare("SELECT max(seq) AS seq, sum(entries) AS entries FROM batches WHERE seq > ?")
+        .get(through);
+      this.newestSeq = Math.max(Number(tail?.seq ?? 0), through);
+      this.tailEntries = Number(tail?.entries ?? 0);
     } catch (thrown) {
       this.#database.close();
       throw damageOr(thrown, path);
