@@ -40,6 +40,11 @@ const FLEETS: readonly Fleet[] = [
     sendsEvents: true,
     nodes: [roster("a"), roster("b")],
   },
+  {
+    ...aggregates,
+    name: "unmanaged only, no events, successes that outrun their sums",
+    nodes: [{ ...roster("a"), countsLate: true }],
+  },
   { ...aggregates, name: "managed only", managedOfTen: 10, sendsEvents: true },
 ];
 
@@ -63,7 +68,9 @@ function undercharged(traffic: OrderlyTraffic): string[] {
       memory: owed.reduce((sum, { size }) => sum + size.memory, 0),
       count: owed.length,
     };
-    return (["cpu", "memory", "count"] as const)
+    // A count leaves at its success ("at once"); where that outruns the sums it is not in `sandbox_count` yet.
+    const dimensions = node.traits.countsLate ? (["cpu", "memory"] as const) : (["cpu", "memory", "count"] as const);
+    return dimensions
       .filter((dimension) => charged[dimension] < needed[dimension])
       .map((dimension) => `${nodeId}: ${dimension} charged ${charged[dimension]}, needed ${needed[dimension]}`);
   });
@@ -101,7 +108,7 @@ describe("charged + reported is at least what is there and still to come, and no
         const found = violations(fleet, sequence);
         if (found.length > 0) throw new Error(found.join("\n"));
       }),
-      { seed: seed(), numRuns: runs(100) },
+      { seed: seed(), numRuns: runs(150) },
     );
   });
 });

@@ -22,6 +22,8 @@ export interface NodeTraits {
   readonly numbersReports: boolean;
   /** Whether `create_successes` is kept; without it nothing is acknowledged by aggregates. */
   readonly countsCreates: boolean;
+  /** Whether the counters of a report are read after its sums, with the roster: then a success may outrun its sums. */
+  readonly countsLate?: boolean;
 }
 
 export class SimulatedNode {
@@ -159,9 +161,11 @@ export class SimulatedNode {
     if (this.#sums === null) this.readSums(unixMs);
     const sums = this.#sums;
     this.#sums = null;
+    const late = this.traits.countsLate === true;
+    const counters = late ? { createSuccesses: this.#createSuccesses, createFails: this.#createFails } : {};
     return {
       ...this.#heartbeat(this.instance, ++this.#sequence),
-      snapshot: sums === null ? null : { ...sums, ...set },
+      snapshot: sums === null ? null : { ...sums, ...counters, ...set },
       sandboxIds: this.traits.inventory === "roster" ? [...this.sandboxes.keys()] : null,
     };
   }
