@@ -2,6 +2,7 @@
 import { demandOf } from "../../../src/actors/placement/candidates.ts";
 import { rulesAt } from "../../../src/actors/placement/core.ts";
 import type { PlacementEvent } from "../../../src/actors/placement/events.ts";
+import { BlockBounds } from "../../../src/actors/placement/index/block-bounds.ts";
 import { selectByScan } from "../../../src/actors/placement/plain-scan.ts";
 import { findStrategy } from "../../../src/actors/placement/ranking/strategy.ts";
 import { createPlacement, type Placement } from "../../../src/actors/placement/state.ts";
@@ -30,11 +31,13 @@ export class FleetWalk {
   compared = 0;
 
   #placement: Placement;
+  #bounds: BlockBounds | null;
 
   constructor(fleet: Fleet) {
     this.#fleet = fleet;
     this.#bodies = [...fleet.bodies];
     this.#placement = this.#newPlacement();
+    this.#bounds = boundsOf(this.#placement);
     for (const at of this.#bodies.keys()) this.#report(at);
   }
 
@@ -55,9 +58,11 @@ export class FleetWalk {
     const rules = rulesAt(core, this.#nowMs);
     const demand = demandOf(request);
     const context = { config: core.config, nowMs: this.#nowMs, random: seededRandom(1) };
-    // Twice, so that a shape asked for once is not only ever served by the scan itself.
+    const selection = { demand, rules, strategy, context };
+    // Twice, so that every shape has its tournament; and what serves the others, which would have it for a first time only.
     const chosen = [core.index.select(demand, rules), core.index.select(demand, rules)];
-    const expected = selectByScan(core.fleet.nodes.values(), { demand, rules, strategy, context });
+    if (this.#bounds !== null) chosen.push(this.#bounds.best(selection));
+    const expected = selectByScan(core.fleet.nodes.values(), selection);
     this.compared += 1;
     if (chosen.every((node) => node === expected)) return null;
     const ids = chosen.map((node) => node?.nodeId ?? "none").join(" and ");
@@ -142,6 +147,7 @@ export class FleetWalk {
         return this.#report(this.#bodies.length - 1);
       case "restart":
         this.#placement = this.#newPlacement();
+        this.#bounds = boundsOf(this.#placement);
         this.#placement.replay(this.#events, { nowMs: this.#nowMs, wallMs: this.#nowMs + WALL_AHEAD_MS });
         for (let other = 0; other < what % 8; other++) this.#report(other % Math.max(1, this.#bodies.length));
         return;
@@ -251,6 +257,11 @@ export class FleetWalk {
       inventoryNone: false,
     };
   }
+}
+
+function boundsOf({ core }: Placement): BlockBounds | null {
+  const order = findStrategy(core.config.strategy)?.order;
+  return order?.byLoad ? new BlockBounds(core.slots, order) : null;
 }
 
 const NOTHING: Body = { cpu: 8, memory: 16, allocatedCpu: 0, allocatedMemory: 0, paused: 0, running: 0, starting: 0 };

@@ -2,13 +2,15 @@
  * Selection without asking every node: at any time, for any request, the same node as the plain scan.
  *
  * Requests come in few shapes (a template or a size of sandbox each). A shape that comes again gets a tournament; what
- * changed since it was last asked for plays in it first. A shape asked for once is served by the scan.
+ * changed since it was last asked for plays in it first. A shape asked for once is served by a scan of those nodes that
+ * bounds do not rule out.
  */
 import type { Random } from "../../../ports/random.ts";
 import type { Demand, Rules } from "../candidates.ts";
 import type { Node } from "../nodes/node.ts";
 import { selectByScan } from "../plain-scan.ts";
 import type { Strategy } from "../ranking/strategy.ts";
+import { BlockBounds } from "./block-bounds.ts";
 import type { Slots } from "./slots.ts";
 import { Tournament } from "./tournament.ts";
 
@@ -28,6 +30,8 @@ export class CandidateIndex {
   readonly #slots: Slots;
   readonly #strategy: Strategy;
   readonly #random: Random;
+  /** For shapes without a tournament; null where load does not matter. */
+  readonly #bounds: BlockBounds | null;
   readonly #seats: Seat[] = [];
   /** Shapes that were asked for without having a tournament, the latest last. */
   readonly #strangers: Demand[] = [];
@@ -39,6 +43,7 @@ export class CandidateIndex {
     this.#slots = slots;
     this.#strategy = strategy;
     this.#random = random;
+    this.#bounds = strategy.order?.byLoad ? new BlockBounds(slots, strategy.order) : null;
   }
 
   /** The candidate to choose; undefined when there is none. */
@@ -48,7 +53,8 @@ export class CandidateIndex {
     const tournament = this.#tournamentFor(demand);
     if (tournament !== null) return tournament.best(demand.excludeNodeIds, rules);
     const context = { config: rules.config, nowMs: rules.nowMs, random: this.#random };
-    return selectByScan(this.#nodes(), { demand, rules, strategy: this.#strategy, context });
+    const selection = { demand, rules, strategy: this.#strategy, context };
+    return this.#bounds === null ? selectByScan(this.#nodes(), selection) : this.#bounds.best(selection);
   }
 
   /** The node is ranked behind from now on, until its `demotedUntilMs`. */

@@ -78,10 +78,10 @@ export class Slots {
   }
 
   /** Takes over what `compareTies` reads. Without counts, only turns and ids do. */
-  readFigures(slot: number, node: Node, byCounts: boolean): void {
+  readFigures(slot: number, node: Node, byLoad: boolean): void {
     const at = slot * FIGURES;
     const figures = this.#figures;
-    if (byCounts) {
+    if (byLoad) {
       figures[at + STARTING] = startingOf(node);
       figures[at + RUNNING] = runningOf(node);
       figures[at + PAUSED] = node.figures.paused;

@@ -8,44 +8,39 @@
  * is enough.
  */
 import { type Demand, type Rules, whyNot } from "../candidates.ts";
-import { NO_SLOT } from "../ledger/account.ts";
 import type { Node } from "../nodes/node.ts";
 import type { Order } from "../ranking/strategy.ts";
+import { Follower } from "./follower.ts";
 import type { Slots } from "./slots.ts";
 
 /** The tier of those who do not take part: behind every tier of a strategy. */
 const OUT = 255;
-/** Beyond this part of the nodes, beginning anew is cheaper than letting each changed one play its way up. */
-const CHANGED_SHARE_MAX = 1 / 3;
 
-export class Tournament {
+export class Tournament extends Follower {
   /** What is asked, but for the exclusions. */
   readonly demand: Demand;
-  readonly #slots: Slots;
   readonly #order: Order;
   #tiers = new Uint8Array(0);
   #weights = new Float64Array(0);
   /** The winner of place 1 is the best of all; those of places 2k and 2k + 1 meet at place k. Leaves are not stored. */
   #winners = new Int32Array(0);
-  #changesSeen = 0;
-  #upheavalsSeen = -1;
 
   constructor(demand: Demand, slots: Slots, order: Order) {
+    super(slots);
     this.demand = demand;
-    this.#slots = slots;
     this.#order = order;
   }
 
   /** The best candidate at this moment; undefined when there is none. */
   best(excluded: ReadonlySet<string> | null, rules: Rules): Node | undefined {
-    this.#catchUp(rules);
+    this.catchUp(rules);
     return excluded === null ? this.#bestOfAll(rules) : this.#bestWithout(excluded, rules);
   }
 
   #bestOfAll(rules: Rules): Node | undefined {
     for (;;) {
       const slot = this.#winnerAt(1);
-      const node = this.#tiers[slot] === OUT ? undefined : this.#slots.nodes[slot];
+      const node = this.#tiers[slot] === OUT ? undefined : this.slots.nodes[slot];
       if (node === undefined || whyNot(node, this.demand, rules) === null) return node;
       // It fell silent. Its next report touches it.
       this.#takeOut(slot);
@@ -61,27 +56,12 @@ export class Tournament {
       this.#takeOut(best.account.slot);
       best = this.#bestOfAll(rules);
     }
-    for (const slot of takenOut) this.#enter(slot, rules);
+    for (const slot of takenOut) this.takeIn(slot, rules);
     return best;
   }
 
-  #catchUp(rules: Rules): void {
-    const slots = this.#slots;
-    const changes = slots.changeCount - this.#changesSeen;
-    if (this.#upheavalsSeen !== slots.upheavals || changes > slots.capacity * CHANGED_SHARE_MAX) {
-      this.#beginAnew(rules);
-    } else {
-      for (let number = this.#changesSeen; number < slots.changeCount; number++) {
-        const slot = slots.changed(number);
-        if (slot !== NO_SLOT) this.#enter(slot, rules);
-      }
-    }
-    this.#changesSeen = slots.changeCount;
-    this.#upheavalsSeen = slots.upheavals;
-  }
-
-  #beginAnew(rules: Rules): void {
-    const { capacity } = this.#slots;
+  protected override beginAnew(rules: Rules): void {
+    const { capacity } = this.slots;
     if (this.#tiers.length !== capacity) {
       this.#tiers = new Uint8Array(capacity);
       this.#weights = new Float64Array(capacity);
@@ -91,7 +71,7 @@ export class Tournament {
     for (let place = capacity - 1; place >= 1; place--) this.#winners[place] = this.#play(place);
   }
 
-  #enter(slot: number, rules: Rules): void {
+  protected override takeIn(slot: number, rules: Rules): void {
     this.#judge(slot, rules);
     this.#playUp(slot);
   }
@@ -103,13 +83,13 @@ export class Tournament {
 
   /** Sets where the node of a slot stands. */
   #judge(slot: number, rules: Rules): void {
-    const node = this.#slots.nodes[slot];
+    const node = this.slots.nodes[slot];
     if (node === undefined || whyNot(node, this.demand, rules) !== null) {
       this.#tiers[slot] = OUT;
       return;
     }
     const order = this.#order;
-    this.#slots.readFigures(slot, node, order.byCounts);
+    this.slots.readFigures(slot, node, order.byLoad);
     this.#tiers[slot] = order.tierOf(node, this.demand, rules);
     this.#weights[slot] = order.weightOf(node, this.demand, rules.config);
   }
@@ -129,7 +109,7 @@ export class Tournament {
     const leftWeight = this.#weights[left] ?? 0;
     const rightWeight = this.#weights[right] ?? 0;
     if (leftWeight !== rightWeight) return leftWeight < rightWeight ? left : right;
-    return this.#slots.compareTies(left, right) < 0 ? left : right;
+    return this.slots.compareTies(left, right) < 0 ? left : right;
   }
 
   #winnerAt(place: number): number {

@@ -12,6 +12,6 @@ export const roundRobin: Strategy = {
     tierOf: (node, _demand, { config }) =>
       (isNeverHeard(node) ? 2 : 0) + (isUnderDemotingCondition(node, config) ? 1 : 0),
     weightOf: () => 0,
-    byCounts: false,
+    byLoad: false,
   },
 };

@@ -15,7 +15,7 @@ export interface RankingContext {
 
 /**
  * An order in which the place of a candidate depends on nothing but itself, the request and the moment, so that an index
- * can keep it: lower tier first, then lower weight, then fewer starting, running and paused where `byCounts`, then
+ * can keep it: lower tier first, then lower weight, then fewer starting, running and paused where `byLoad`, then
  * turns and ids. With time alone a node may only fall silent, or change its tier when its demotion ends.
  */
 export interface Order {
@@ -23,7 +23,8 @@ export interface Order {
   tierOf(node: Node, demand: Demand, moment: Pick<RankingContext, "config" | "nowMs">): number;
   /** Finite, and compared within a tier only. */
   weightOf(node: Node, demand: Demand, config: PlacementConfig): number;
-  readonly byCounts: boolean;
+  /** Whether the weight within the first tier is the pressure, and counts break ties. */
+  readonly byLoad: boolean;
 }
 
 export interface Strategy {
