@@ -9,6 +9,8 @@ import { leadingPart, type Node } from "./nodes/node.ts";
 
 export function cordon(turn: Turn, node: Node, reason: string | null): void {
   if (node.cordon !== null && node.cordon.reason === reason) return;
+  // A configured node may not have been heard yet; the log must stand without the configuration it was written under.
+  if (!node.journaled) turn.emit({ type: "node_registered", nodeId: node.nodeId, endpoint: null });
   turn.emit({ type: "cordoned", nodeId: node.nodeId, reason });
 }
 

@@ -40,6 +40,10 @@ describe("replaying what was emitted on an empty core gives the durable state", 
         const again = replayed(scenario, next.snapshot(now), now);
         expect(durable(again, now)).toEqual(durable(next, now));
 
+        // A log outlives the configuration that it was written under.
+        const unconfigured = { ...scenario, config: { ...scenario.config, nodes: null } };
+        expect(durable(replayed(unconfigured, walk.events, now), now).length).toBe(durable(next, now).length);
+
         expectAnswersToOutlive(walk, next, now);
         expectLeasesWithinBounds(scenario, next, now);
         expectNodesToBeAwaited(walk, next, now);

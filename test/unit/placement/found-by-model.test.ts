@@ -68,3 +68,17 @@ test("6: a condition cleared by hand needs as many samples to come back, however
   expect(conditionsAfter(5)).toEqual([]);
   expect(conditionsAfter(1)).toEqual(["CPU_PRESSURE"]);
 });
+
+test("7: the cordon of a configured node that was never heard outlives a restart, also under another configuration", () => {
+  const nodes = [{ nodeId: "a", endpoint: "http://a:8080", ledger: false }];
+  const world = new World({ nodes });
+  world.ask({ type: "cordon", nodeId: "a", reason: "by hand" });
+  expect(world.restart().node("a").cordoned).toBe(true);
+
+  const elsewhere = new World();
+  elsewhere.placement.replay(structuredClone(world.events), elsewhere.now);
+  expect(elsewhere.node("a").cordoned).toBe(true);
+  const fromSnapshot = new World({ nodes });
+  fromSnapshot.placement.replay(world.placement.snapshot(world.now), fromSnapshot.now);
+  expect(fromSnapshot.node("a").cordoned).toBe(true);
+});
