@@ -1,7 +1,8 @@
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import type { ClientTls } from "../client/transport.ts";
 import type { CredentialSettings } from "./credential-settings.ts";
 import { UsageError } from "./options.ts";
+import { stampOf } from "./watched-files.ts";
 
 /** How a program calls a scheduler. */
 export interface Credentials {
@@ -34,9 +35,9 @@ export function openCredentials({ tokenFile, ca, clientCert, clientKey }: Creden
 /** Looks at the file with every call: a stat costs less than the call does, and a rotated token holds at once. */
 function tokenIn(path: string): () => string {
   let token = tokenOf(read("--token-file", path), path);
-  let seen = changedAt(path);
+  let seen = stampOf(path);
   return () => {
-    const now = changedAt(path);
+    const now = stampOf(path);
     if (now === seen) return token;
     try {
       token = tokenOf(readFileSync(path, "utf8"), path);
@@ -46,10 +47,6 @@ function tokenIn(path: string): () => string {
     }
     return token;
   };
-}
-
-function changedAt(path: string): bigint | null {
-  return statSync(path, { bigint: true, throwIfNoEntry: false })?.ctimeNs ?? null;
 }
 
 function tokenOf(text: string, path: string): string {

@@ -28,7 +28,7 @@ export function watchFiles(paths: readonly string[], clock: Clock, changed: () =
 }
 
 /** Another one after every write: the time of change (ctime, inode(7)) cannot be set, as that of modification can. */
-function stampOf(path: string): string {
+export function stampOf(path: string): string {
   try {
     const { ino, size, ctimeNs } = statSync(path, { bigint: true });
     return `${ino} ${size} ${ctimeNs}`;
