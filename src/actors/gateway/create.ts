@@ -11,12 +11,12 @@ import type { Closer } from "./closing.ts";
 import { destroySandbox } from "./destroying.ts";
 import { type Headers, headersForNode } from "./headers.ts";
 import { HINT_BYTES_MAX, type Hint, hintOf } from "./hint.ts";
+import { judge, nameOf } from "./judging.ts";
 import type { CreateEnd, GatewayMetrics } from "./metrics.ts";
 import type { NodeAnswer, NodeTransport, Sent } from "./node-transport.ts";
-import { isByProxy, type LostWhy, type NodeEnd, type Verdict, verdictOn } from "./outcome.ts";
+import { type Ambiguous, LOST, type LostWhy, type Verdict } from "./outcome.ts";
 import { type GatewayRefusal, refusalOfFailure, STOPPING, sendRefusal, unknownOutcome } from "./refusals.ts";
 import type { CreateKind } from "./routes.ts";
-import { ANSWER_BYTES_MAX, sandboxIdInBody, sandboxIdInHeaders } from "./sandbox-id.ts";
 import type { Failure, Hold, Scheduler } from "./scheduler.ts";
 import { type Deadline, type Waiting, waitAtMost, waitForClient } from "./waiting.ts";
 
@@ -98,22 +98,25 @@ export class Creates {
     for (;;) {
       const excludeNodeIds = refusals.map(({ nodeId }) => nodeId);
       const reserved = await scheduler.reserve({ hint: create.hint, excludeNodeIds });
-      if (!reserved.ok) return unscheduled(create, refusals, reserved.failure);
+      if (!reserved.ok) return this.#unscheduled(create, refusals, reserved.failure);
       refusals.at(-1)?.answer?.discard();
       const hold = reserved.value;
       if (create.client.signal.aborted) return this.#notSent(create, hold);
       const deadline = waitAtMost(create.client, createTimeoutMs, clock);
       const sent = await this.#send(create, hold, deadline);
-      if (sent.kind === "unsent" && create.client.signal.aborted) return this.#notSent(create, hold);
-      const verdict = verdictOn(endOf(sent));
+      if (sent.kind === "unsent" && create.client.signal.aborted) {
+        deadline.lift();
+        return this.#notSent(create, hold);
+      }
+      const verdict = judge(sent);
       metrics.attempted(verdict.kind, verdict.kind === "created" ? "" : verdict.reason);
       switch (verdict.kind) {
         case "created":
-          if (sent.kind === "answered") return this.#created(create, hold, { answer: sent.answer, deadline });
-          continue;
+          return this.#created(create, hold, { answer: verdict.answer, deadline });
         case "ambiguous":
           deadline.lift();
-          return this.#unknown(create, hold, { verdict, sent });
+          if (sent.kind === "answered") sent.answer.discard();
+          return this.#unknown(create, hold, verdict);
         case "definite": {
           deadline.lift();
           await closer.cancel(hold, verdict.reason);
@@ -127,6 +130,23 @@ export class Creates {
           return verdict satisfies never;
       }
     }
+  }
+
+  /** No further node: what the last one said, or that none could be reached, says more than that. */
+  #unscheduled(create: Create, refusals: readonly Refusal[], failure: Failure): CreateEnd {
+    const last = refusals.at(-1);
+    this.#options.log.warn({ code: failure.code, tried: refusals.length }, `no node for a create: ${failure.message}`);
+    if (create.client.signal.aborted && create.reply.raw.destroyed) {
+      last?.answer?.discard();
+      create.reply.hijack();
+      return "client_gone";
+    }
+    if (last?.answer) {
+      passOn(create, last.answer, last.answer.body);
+      return "refused";
+    }
+    sendRefusal(create.reply, last === undefined ? refusalOfFailure(failure) : unreachable(refusals, failure));
+    return last === undefined ? "unscheduled" : "refused";
   }
 
   #send({ request, headers, beginning }: Create, { node }: Hold, { signal }: Deadline): Promise<Sent> {
@@ -158,13 +178,8 @@ export class Creates {
     return "unscheduled";
   }
 
-  async #unknown(
-    create: Create,
-    hold: Hold,
-    { verdict, sent }: { verdict: Extract<Verdict, { kind: "ambiguous" }>; sent: Sent },
-  ): Promise<CreateEnd> {
+  async #unknown(create: Create, hold: Hold, verdict: Ambiguous): Promise<CreateEnd> {
     const { closer, log } = this.#options;
-    if (sent.kind === "answered") sent.answer.discard();
     const { reservationId, node } = hold;
     await closer.uncertain(hold, verdict.reason);
     log.warn(
@@ -190,9 +205,7 @@ export class Creates {
     deadline.lift();
     if (named === null) {
       const why = deadline.signal.aborted ? (deadline.signal.reason as LostWhy) : "reset";
-      const sent: Sent = { kind: "lost", why, detail: "the answer broke off" };
-      const verdict = verdictOn(sent);
-      return verdict.kind === "ambiguous" ? this.#unknown(create, hold, { verdict, sent }) : "uncertain";
+      return this.#unknown(create, hold, LOST[why]);
     }
     const { sandboxId, body } = named;
     if (sandboxId === null) {
@@ -240,44 +253,11 @@ export class Creates {
   }
 }
 
-/** Null when the answer broke off before its name was read. A null id: it names none. */
-async function nameOf(answer: NodeAnswer): Promise<{ sandboxId: string | null; body: Buffer | Readable } | null> {
-  const inHeaders = sandboxIdInHeaders(answer.headers);
-  if (inHeaders !== null) return { sandboxId: inHeaders, body: answer.body };
-  const beginning = await readBeginning(answer.body, ANSWER_BYTES_MAX).catch(() => NOBODY);
-  if (beginning === NOBODY) return null;
-  const encoding = [answer.headers["content-encoding"] ?? []].flat().join(",");
-  const whole = beginning.rest === null;
-  return { sandboxId: whole ? sandboxIdInBody(beginning.bytes, encoding) : null, body: rejoin(beginning) };
-}
-
-function endOf(sent: Sent): NodeEnd {
-  if (sent.kind !== "answered") return sent;
-  const { status, byProxy } = sent.answer;
-  return { kind: "answered", status, byProxy: isByProxy(byProxy) };
-}
-
 function refusalOf({ node }: Hold, sent: Sent): Refusal {
   if (sent.kind === "answered") {
     return { nodeId: node.nodeId, why: `answered ${sent.answer.status}`, answer: sent.answer };
   }
   return { nodeId: node.nodeId, why: sent.kind === "unsent" ? sent.why : sent.detail, answer: null };
-}
-
-/** No further node: what the last one said, or that none could be reached, says more than that. */
-function unscheduled(create: Create, refusals: readonly Refusal[], failure: Failure): CreateEnd {
-  const last = refusals.at(-1);
-  if (create.client.signal.aborted && create.reply.raw.destroyed) {
-    last?.answer?.discard();
-    create.reply.hijack();
-    return "client_gone";
-  }
-  if (last?.answer) {
-    passOn(create, last.answer, last.answer.body);
-    return "refused";
-  }
-  sendRefusal(create.reply, last === undefined ? refusalOfFailure(failure) : unreachable(refusals, failure));
-  return last === undefined ? "unscheduled" : "refused";
 }
 
 function giveUp(

@@ -25,15 +25,23 @@ export type Verdict =
       readonly reason: "refused" | "failed" | "client_error";
       readonly triedElsewhere: boolean;
     }
-  /** `clientStatus` null: there is nobody left to answer. */
-  | { readonly kind: "ambiguous"; readonly reason: string; readonly clientStatus: 502 | 503 | 504 | null };
+  | Ambiguous;
+
+export interface Ambiguous {
+  readonly kind: "ambiguous";
+  /** Of the mark. */
+  readonly reason: string;
+  /** Null: there is nobody left to answer. */
+  readonly clientStatus: 502 | 503 | 504 | null;
+}
 
 const CREATED: Verdict = { kind: "created" };
 const REFUSED: Verdict = { kind: "definite", reason: "refused", triedElsewhere: true };
 const FAILED: Verdict = { kind: "definite", reason: "failed", triedElsewhere: false };
 const CLIENT_ERROR: Verdict = { kind: "definite", reason: "client_error", triedElsewhere: false };
 
-const LOST: Readonly<Record<LostWhy, Verdict>> = {
+/** An answer that did not come, or broke off before it named the sandbox. */
+export const LOST: Readonly<Record<LostWhy, Ambiguous>> = {
   timeout: { kind: "ambiguous", reason: "timeout", clientStatus: 504 },
   reset: { kind: "ambiguous", reason: "reset", clientStatus: 502 },
   client_gone: { kind: "ambiguous", reason: "client_gone", clientStatus: null },

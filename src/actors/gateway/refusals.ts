@@ -28,21 +28,20 @@ export function sendRefusal(reply: FastifyReply, refusal: GatewayRefusal): Fasti
   return reply.code(refusal.status).type("application/json; charset=utf-8").send(bodyOf(refusal));
 }
 
+/** What the scheduler says of the client's request; the rest is between it and the gateway. */
+const FOR_THE_CLIENT: ReadonlySet<string> = new Set(["no_nodes", "overloaded", "unavailable", "not_found"]);
+/** It did not answer, or not as a scheduler. */
+const AWAY: ReadonlySet<string> = new Set(["unreachable", "timeout", "unexpected_answer"]);
+
 /** A call to the scheduler that failed, as the client is told. */
 export function refusalOfFailure({ code, message, details, status }: Failure): GatewayRefusal {
-  switch (code) {
-    case "unreachable":
-    case "timeout":
-    case "unexpected_answer":
-      return {
-        status: 503,
-        code: "unavailable",
-        message: "the scheduler does not answer",
-        details: { retry: "unchanged" },
-      };
-    default:
-      return { status: status ?? 503, code, message, details };
-  }
+  if (FOR_THE_CLIENT.has(code)) return { status: status ?? 503, code, message, details };
+  const retry = { retry: "unchanged" };
+  if (AWAY.has(code))
+    return { status: 503, code: "unavailable", message: "the scheduler does not answer", details: retry };
+  // Such as a gateway without a valid token: a 401 would send the client to look for its own.
+  const refused = { ...retry, scheduler_code: code };
+  return { status: 503, code: "unavailable", message: "the scheduler refuses the gateway's calls", details: refused };
 }
 
 export const STOPPING: GatewayRefusal = {
