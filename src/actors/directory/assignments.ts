@@ -6,8 +6,10 @@
  * that it outlives rosters, which may have been built before it was set.
  *
  * What a node's newest roster lists is refreshed by that roster as a whole: a report that lists what the one before
- * listed touches nothing but one time.
+ * listed touches nothing but one time, and one that lists another sandbox touches that one.
  */
+
+import { differenceOf } from "../../messages/rosters.ts";
 
 export interface AssignmentsConfig {
   /** How long an assignment lives without being set again or listed. */
@@ -45,13 +47,16 @@ interface Assignment {
 
 interface Roster {
   readonly sandboxIds: Set<string>;
-  /** As it came, to know an unchanged one at sight; null after a restart, when none has come. */
-  asSent: readonly string[] | null;
-  atMs: number;
+  /** As it came, to find what the next one changes; null after a restart, when none has come. */
+  readonly asSent: readonly string[] | null;
+  readonly atMs: number;
+  /** Whether all it lists is assigned here and shown: seeing that once more would change nothing. */
+  settled: boolean;
 }
 
 // Most rosters change nothing.
 const NOTHING: AssignmentsOutcome = { changes: [], duplicates: [] };
+const UNCHANGED = { came: [], left: [] } as const;
 
 export interface AssignedSandbox {
   readonly sandboxId: string;
@@ -103,20 +108,32 @@ export class Assignments {
   }
 
   /** A roster of the node, with everything on it. */
-  onRoster(nodeId: string, sandboxIds: readonly string[], nowMs: number): AssignmentsOutcome {
+  onRoster(nodeId: string, asSent: readonly string[], atMs: number): AssignmentsOutcome {
     const before = this.#rosters.get(nodeId);
-    if (before?.asSent != null && isSame(before.asSent, sandboxIds)) {
-      before.atMs = nowMs;
-      for (const sandboxId of sandboxIds) this.#sight(nodeId, sandboxId, nowMs);
-      return this.#outcome();
-    }
-    const roster: Roster = { sandboxIds: new Set(sandboxIds), asSent: sandboxIds, atMs: nowMs };
-    this.#rosters.set(nodeId, roster);
-    for (const sandboxId of roster.sandboxIds) this.#sight(nodeId, sandboxId, nowMs);
-    for (const sandboxId of before?.sandboxIds ?? []) {
-      if (!roster.sandboxIds.has(sandboxId)) this.#miss(nodeId, sandboxId, nowMs);
+    // As many as were sent: nothing is listed twice, so a difference tells what left.
+    if (before?.asSent != null && before.sandboxIds.size === before.asSent.length) {
+      const difference = differenceOf(before.asSent, asSent);
+      const { came, left } = difference ?? UNCHANGED;
+      for (const sandboxId of left) before.sandboxIds.delete(sandboxId);
+      for (const sandboxId of came) before.sandboxIds.add(sandboxId);
+      const roster = { sandboxIds: before.sandboxIds, asSent: difference?.sandboxIds ?? before.asSent, atMs };
+      this.#takeRoster(nodeId, roster, { seen: before.settled ? came : roster.asSent, left });
+    } else {
+      const sandboxIds = new Set(asSent);
+      const left = [...(before?.sandboxIds ?? [])].filter((sandboxId) => !sandboxIds.has(sandboxId));
+      this.#takeRoster(nodeId, { sandboxIds, asSent, atMs }, { seen: sandboxIds, left });
     }
     return this.#outcome();
+  }
+
+  #takeRoster(
+    nodeId: string,
+    roster: Omit<Roster, "settled">,
+    { seen, left }: { readonly seen: Iterable<string>; readonly left: readonly string[] },
+  ): void {
+    this.#rosters.set(nodeId, { ...roster, settled: true });
+    for (const sandboxId of seen) this.#sight(nodeId, sandboxId, roster.atMs);
+    for (const sandboxId of left) this.#miss(nodeId, sandboxId, roster.atMs);
   }
 
   /** The sandbox is gone, wherever it was. */
@@ -158,7 +175,7 @@ export class Assignments {
     for (const change of changes) this.#apply(change, nowMs);
     for (const [sandboxId, { nodeId, shown }] of this.#assignments) {
       if (!shown) continue;
-      const roster = this.#rosters.get(nodeId) ?? { sandboxIds: new Set(), asSent: null, atMs: nowMs };
+      const roster = this.#rosters.get(nodeId) ?? { sandboxIds: new Set(), asSent: null, atMs: nowMs, settled: false };
       roster.sandboxIds.add(sandboxId);
       this.#rosters.set(nodeId, roster);
       this.#aging.delete(sandboxId);
@@ -186,6 +203,7 @@ export class Assignments {
       this.#change({ type: "assigned", sandboxId, nodeId, source: "roster" }, nowMs);
       return;
     }
+    this.#unsettle(nodeId, sandboxId);
     let rivals = this.#rivals.get(sandboxId);
     if (rivals === undefined) {
       rivals = new Set();
@@ -225,16 +243,27 @@ export class Assignments {
   #apply(change: AssignmentChange, nowMs: number): void {
     const { sandboxId } = change;
     this.#aging.delete(sandboxId);
+    const holder = this.#assignments.get(sandboxId)?.nodeId;
     if (change.type === "assignment_dropped") {
+      if (holder !== undefined) this.#unsettle(holder, sandboxId);
       this.#assignments.delete(sandboxId);
       this.#rivals.delete(sandboxId);
       return;
     }
     const { nodeId, source } = change;
+    if (holder !== undefined && holder !== nodeId) this.#unsettle(holder, sandboxId);
     const assignment: Assignment = { nodeId, setAtMs: nowMs, shown: source === "roster" };
     this.#assignments.set(sandboxId, assignment);
     this.#rivals.get(sandboxId)?.delete(nodeId);
-    if (!assignment.shown) this.#aging.set(sandboxId, assignment);
+    if (assignment.shown) return;
+    this.#aging.set(sandboxId, assignment);
+    this.#unsettle(nodeId, sandboxId);
+  }
+
+  /** Where the node lists the sandbox, its next roster says something that this one did not, even if it is the same. */
+  #unsettle(nodeId: string, sandboxId: string): void {
+    const roster = this.#rosters.get(nodeId);
+    if (roster?.sandboxIds.has(sandboxId)) roster.settled = false;
   }
 
   #isOver(sandboxId: string, { nodeId, setAtMs }: Assignment, nowMs: number): boolean {
@@ -256,8 +285,4 @@ export class Assignments {
     this.#duplicates = [];
     return outcome;
   }
-}
-
-function isSame(left: readonly string[], right: readonly string[]): boolean {
-  return left.length === right.length && left.every((sandboxId, index) => sandboxId === right[index]);
 }

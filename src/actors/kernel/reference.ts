@@ -1,5 +1,6 @@
 import type { Clock } from "../../ports/clock.ts";
 import type { Lane, Message } from "./actor.ts";
+import { Deadlines } from "./deadlines.ts";
 import type { Envelope } from "./mailbox.ts";
 import type { ActorError, ActorErrorCode, Outcome } from "./outcome.ts";
 
@@ -35,6 +36,7 @@ export function createReference<M extends Message, R extends Replies>(
   clock: Clock,
   post: Post,
 ): Reference<M, R> {
+  const deadlines = new Deadlines(clock);
   return {
     name,
     tell(message, lane = "normal") {
@@ -44,14 +46,14 @@ export function createReference<M extends Message, R extends Replies>(
     ask(message, { deadlineMs, lane = "normal" }) {
       return new Promise((resolve) => {
         // The first of answer, failure and deadline settles the promise; the others find it settled.
-        const deadline = clock.after(deadlineMs, () => {
+        const deadline = deadlines.set(deadlineMs, () => {
           resolve({
             ok: false,
             error: { code: "deadline", message: `${name} did not answer "${message.type}" within ${deadlineMs} ms` },
           });
         });
         const settle = (outcome: Outcome<never>): void => {
-          deadline.cancel();
+          deadlines.cancel(deadline);
           resolve(outcome);
         };
         const refused = post(

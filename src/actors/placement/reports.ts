@@ -210,8 +210,8 @@ function reconcile(core: Core, turn: Turn, node: Node, { increase, sandboxIds }:
   // Only aggregates ask for it, and most nodes have nothing for them to judge.
   const explained = node.account.inFlight.unmanagedPending > 0 ? managedUnsettled(node.account) : nothing();
   if (sandboxIds !== null) {
-    noteRoster(node.epoch, { sandboxIds, position: turn.position, increase });
-    turn.route({ type: "roster", nodeId: node.nodeId, sandboxIds });
+    const roster = noteRoster(node.epoch, { sandboxIds, position: turn.position, increase });
+    turn.route({ type: "roster", nodeId: node.nodeId, sandboxIds: roster });
   }
   const settled =
     sandboxIds !== null

@@ -9,7 +9,7 @@ import type { Accounting } from "../../../messages/nodes.ts";
 import type { Core } from "../core.ts";
 import type { Turn } from "../events.ts";
 import type { Node } from "../nodes/node.ts";
-import { listedStreak } from "../nodes/runtime-epoch.ts";
+import { listedStreak, streakOf } from "../nodes/runtime-epoch.ts";
 import type { Ledger } from "./ledger.ts";
 import { cpuSizeOf, memorySizeOf, type Reservation } from "./reservation.ts";
 
@@ -90,7 +90,7 @@ function isCovered(ledger: Ledger, node: Node): boolean {
   let cpuKnown = true;
   let memoryKnown = true;
   for (const [sandboxId, listing] of listings) {
-    if (listing.streak >= LONG_LISTED) continue;
+    if (streakOf(node.epoch, listing) >= LONG_LISTED) continue;
     const holder = ledger.holderOf(sandboxId);
     if (holder === undefined || holder.account !== node.account) return false;
     const cpuSize = cpuSizeOf(holder);

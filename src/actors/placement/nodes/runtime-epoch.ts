@@ -3,15 +3,14 @@
  * instance, or any counter below its last value, opens a new epoch, and no difference is taken across the border.
  */
 import type { SnapshotReport } from "../../../messages/nodes.ts";
+import { differenceOf } from "../../../messages/rosters.ts";
 
 /** How a listed sandbox stands in the rosters of this epoch. */
 export interface Listing {
   /** Mailbox position of the first roster that listed it, in whatever epoch. */
   readonly firstPosition: number;
-  /** Rosters in a row, up to the newest, that list it. */
-  streak: number;
-  /** Number of the newest roster that lists it; 0: none of this epoch. */
-  roster: number;
+  /** Number in its epoch of the first of the rosters in a row, up to the newest, that list it. */
+  sinceRoster: number;
   /** Whether it stood in the roster of a report that acknowledged by aggregates: it may be what was acknowledged. */
   acknowledged: boolean;
 }
@@ -38,6 +37,8 @@ export interface RuntimeEpoch {
   createSeen: boolean;
   /** Rosters of this epoch; 0: it has none, so far. */
   rosters: number;
+  /** The newest of this epoch; null: it has none, so far. */
+  roster: readonly string[] | null;
   /** Every id in the newest roster. Kept over an epoch's end for `firstPosition`, streaks begin anew. */
   readonly listings: Map<string, Listing>;
   /** Increase that came with the newest roster; null at a baseline. */
@@ -65,6 +66,7 @@ export function newRuntimeEpoch(): RuntimeEpoch {
     lastMemoryBytes: 0,
     createSeen: false,
     rosters: 0,
+    roster: null,
     listings: new Map(),
     rosterIncrease: null,
     acknowledgementsGiven: 0,
@@ -85,14 +87,11 @@ export function openEpoch(epoch: RuntimeEpoch): void {
   epoch.reports = 0;
   epoch.createSeen = false;
   epoch.rosters = 0;
+  epoch.roster = null;
   epoch.rosterIncrease = null;
   epoch.acknowledgementsGiven = 0;
   epoch.surplusSpent = 0;
   epoch.managedCounted = 0;
-  for (const listing of epoch.listings.values()) {
-    listing.streak = 0;
-    listing.roster = 0;
-  }
 }
 
 /** Takes the counters and sums over; null when this is the baseline. */
@@ -122,39 +121,60 @@ export interface RosterArrival {
   readonly increase: Increase | null;
 }
 
-export function noteRoster(epoch: RuntimeEpoch, arrival: RosterArrival): void {
+/** Takes a roster over; what it says, as it is kept. A roster that differs little from the last one costs as little. */
+export function noteRoster(epoch: RuntimeEpoch, arrival: RosterArrival): readonly string[] {
+  const before = epoch.roster;
   epoch.rosters += 1;
   epoch.rosterIncrease = arrival.increase;
-  for (const sandboxId of arrival.sandboxIds) {
+  // As many listings as ids: nothing is listed twice, so a difference tells what left.
+  if (before === null || epoch.listings.size !== before.length) epoch.roster = noteWhole(epoch, arrival);
+  else epoch.roster = noteDifference(epoch, before, arrival);
+  return epoch.roster;
+}
+
+function noteWhole(epoch: RuntimeEpoch, { sandboxIds, position }: RosterArrival): readonly string[] {
+  const listed = new Set(sandboxIds);
+  for (const sandboxId of listed) {
     const listing = epoch.listings.get(sandboxId);
-    if (listing === undefined) {
-      const gone = epoch.departed.get(sandboxId);
-      epoch.listings.set(sandboxId, {
-        firstPosition: gone?.firstPosition ?? arrival.position,
-        streak: 1,
-        roster: epoch.rosters,
-        acknowledged: gone?.acknowledged ?? false,
-      });
-    } else if (listing.roster !== epoch.rosters) {
-      listing.streak += 1;
-      listing.roster = epoch.rosters;
-    }
+    if (listing === undefined) enter(epoch, sandboxId, position);
+    // Listed in an earlier epoch, whose rosters are no part of the row.
+    else if (epoch.rosters === 1) listing.sinceRoster = 1;
   }
-  for (const [sandboxId, listing] of epoch.listings) {
-    if (listing.roster === epoch.rosters) continue;
-    epoch.listings.delete(sandboxId);
-    depart(epoch, sandboxId, listing);
+  for (const [sandboxId, listing] of epoch.listings) if (!listed.has(sandboxId)) depart(epoch, sandboxId, listing);
+  return sandboxIds;
+}
+
+function noteDifference(
+  epoch: RuntimeEpoch,
+  before: readonly string[],
+  { sandboxIds, position }: RosterArrival,
+): readonly string[] {
+  const difference = differenceOf(before, sandboxIds);
+  if (difference === null) return before;
+  for (const sandboxId of difference.came) if (!epoch.listings.has(sandboxId)) enter(epoch, sandboxId, position);
+  for (const sandboxId of difference.left) {
+    const listing = epoch.listings.get(sandboxId);
+    if (listing !== undefined) depart(epoch, sandboxId, listing);
   }
+  return difference.sandboxIds;
+}
+
+function enter(epoch: RuntimeEpoch, sandboxId: string, position: number): void {
+  const gone = epoch.departed.get(sandboxId);
+  epoch.listings.set(sandboxId, {
+    firstPosition: gone?.firstPosition ?? position,
+    sinceRoster: epoch.rosters,
+    acknowledged: gone?.acknowledged ?? false,
+  });
 }
 
 /** The newest report acknowledged by aggregates, so no CREATE may bind what stands in its roster. */
 export function markAcknowledged(epoch: RuntimeEpoch): void {
-  for (const listing of epoch.listings.values()) {
-    if (listing.roster === epoch.rosters) listing.acknowledged = true;
-  }
+  for (const listing of epoch.listings.values()) listing.acknowledged = true;
 }
 
 function depart(epoch: RuntimeEpoch, sandboxId: string, listing: Listing): void {
+  epoch.listings.delete(sandboxId);
   epoch.departed.set(sandboxId, listing);
   for (const oldest of epoch.departed.keys()) {
     if (epoch.departed.size <= DEPARTED_MAX) return;
@@ -170,5 +190,11 @@ export function listingOf(epoch: RuntimeEpoch, sandboxId: string): Listing | und
 /** Consecutive rosters of this epoch, up to the newest, that list it; 0 when the newest does not. */
 export function listedStreak(epoch: RuntimeEpoch, sandboxId: string): number {
   const listing = epoch.listings.get(sandboxId);
-  return listing !== undefined && epoch.rosters > 0 && listing.roster === epoch.rosters ? listing.streak : 0;
+  return listing === undefined ? 0 : streakOf(epoch, listing);
+}
+
+/** Of one of the epoch's `listings`. */
+export function streakOf(epoch: RuntimeEpoch, listing: Listing): number {
+  // Before the first roster of an epoch the listings are those of the one before.
+  return epoch.rosters === 0 ? 0 : epoch.rosters - listing.sinceRoster + 1;
 }
