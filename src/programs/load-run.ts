@@ -12,10 +12,12 @@ import {
   INVARIANTS_AT_END,
   INVARIANTS_UNDER_LOAD,
   type Invariant,
+  promisesKept,
 } from "../actors/load/audit.ts";
 import { gatherEvidence, listNodes, readinessOf, type SchedulerEvidence } from "../actors/load/evidence.ts";
 import type {
   Fired,
+  Promised,
   RequesterInit,
   RequesterMessage,
   RequesterPost,
@@ -25,7 +27,7 @@ import type {
   SyntheticNodesMessage,
   SyntheticNodesReplies,
 } from "../actors/load/messages.ts";
-import type { LoadPlan } from "../actors/load/plan.ts";
+import type { LoadPlan, Patience } from "../actors/load/plan.ts";
 import { type ClientRecord, type Durations, isGranted, type TIMED_CALLS } from "../actors/load/records.ts";
 import { SchedulerCalls } from "../actors/load/scheduler-calls.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -47,6 +49,19 @@ export interface LoadPorts {
   readonly clock: Clock;
   /** A line for a person who waits. */
   readonly say: (line: string) => void;
+  /** Kills and restarts the scheduler while requests are fired; null leaves it alone. */
+  readonly chaos: Chaos | null;
+}
+
+export interface Chaos {
+  /** A client was told something. */
+  heard(promised: Promised): void;
+  /** Ends when it is over, with the scheduler up again; rejects when that cannot be had. */
+  wreak(): Promise<void>;
+  /** What did not hold after a restart. */
+  readonly broken: readonly string[];
+  /** Leases of before the last restart may last until then; Unix milliseconds. */
+  readonly leasesLastUntilWallMs: number;
 }
 
 /** When the ledger is audited: with abandoned reservations still pending, and when nothing is any more. */
@@ -81,6 +96,8 @@ const EXPIRY_SHOWS_WITHIN_MS = 1_000;
 const READY_WITHIN_MS = 20_000;
 const READY_POLL_MS = 100;
 const PROGRESS_EVERY_MS = 1_000;
+/** A minute of tries, since the scheduler may be killed again and again; four requests a second of each client. */
+const CHAOS_PATIENCE: Patience = { triesMax: 120, longestPauseMs: 500, restMs: 250 };
 const BYTES_PER_MIB = 2 ** 20;
 
 export class LoadRun {
@@ -94,6 +111,7 @@ export class LoadRun {
   #done = 0;
   #saidAtMs = 0;
   #cutShort: string | null = null;
+  #firingOver = false;
 
   constructor(terms: LoadTerms, ports: LoadPorts) {
     this.#terms = terms;
@@ -112,9 +130,11 @@ export class LoadRun {
     say(`firing ${terms.requests} requests at ${terms.nodes} nodes, ${terms.concurrency} at once`);
     const startMs = clock.monotonicMs();
     this.#saidAtMs = startMs;
+    const wreaked = this.#wreak();
     const fired = await this.#fire(foreign);
+    await wreaked;
     const firedMs = clock.monotonicMs() - startMs;
-    const records = fired.flatMap((each) => each.records);
+    const records = this.#asRestartsLeft(fired.flatMap((each) => each.records));
     say("auditing under load");
     const underLoad = await this.#audit("under load", INVARIANTS_UNDER_LOAD, records, new Set());
     await this.#waitForLeases(records);
@@ -127,7 +147,7 @@ export class LoadRun {
       durationsMs: mergeDurations(fired),
       calls: fired.reduce((sum, each) => sum + each.calls, 0),
       firedMs,
-      findings: [...underLoad, ...atEnd],
+      findings: [...this.#brokenPromises(), ...underLoad, ...atEnd],
       cancelledById: cancelled.size,
       cutShort: this.#cutShort,
     };
@@ -136,6 +156,37 @@ export class LoadRun {
   /** Sends no further requests, and goes on from there. */
   stop(why: string): void {
     this.#cutShort ??= why;
+    this.#stopFiring();
+  }
+
+  async #wreak(): Promise<void> {
+    const { chaos } = this.#ports;
+    if (chaos === null) return;
+    try {
+      await chaos.wreak();
+    } finally {
+      this.#stopFiring();
+    }
+  }
+
+  #brokenPromises(): LoadResult["findings"] {
+    const { chaos } = this.#ports;
+    return chaos === null ? [] : [{ invariant: promisesKept, violations: chaos.broken, when: "under load" }];
+  }
+
+  /** A restart leaves a lease some time more than it had. */
+  #asRestartsLeft(records: readonly ClientRecord[]): readonly ClientRecord[] {
+    const lastUntilMs = this.#ports.chaos?.leasesLastUntilWallMs ?? Number.NEGATIVE_INFINITY;
+    return records.map((record) => {
+      if (record.outcome !== "granted") return record;
+      const { grant } = record;
+      const leaseEndsAtWallMsMost = Math.max(grant.leaseEndsAtWallMsMost, lastUntilMs);
+      return { ...record, grant: { ...grant, leaseEndsAtWallMsMost } };
+    });
+  }
+
+  #stopFiring(): void {
+    this.#firingOver = true;
     for (const requester of this.#requesters) requester.tell({ type: "stop_firing" }, "urgent");
   }
 
@@ -213,11 +264,15 @@ export class LoadRun {
       { place: `load-requester-${worker + 1}`, outlet: { tell: (message) => this.#onPost(message as RequesterPost) } },
     );
     this.#requesters.push(requester);
-    if (this.#cutShort !== null) requester.tell({ type: "stop_firing" });
+    if (this.#firingOver) requester.tell({ type: "stop_firing" });
     return requester;
   }
 
   #onPost(post: RequesterPost & Message): null {
+    if (post.type === "promised") {
+      this.#ports.chaos?.heard(post);
+      return null;
+    }
     if (post.type !== "requests_done") {
       const refused = this.#nodes?.tell(post) ?? null;
       if (refused !== null) this.#ports.say(`evenkeel: ${refused.message}`);
@@ -293,7 +348,8 @@ export class LoadRun {
 function planOf(terms: LoadTerms): LoadPlan {
   const { seed, prefix, requests, cpuCount, memoryBytes, confirm, cancel, abandon, repeatShare } = terms;
   const memoryMib = memoryBytes / BYTES_PER_MIB;
-  return { seed, prefix, requests, cpuCount, memoryMib, weights: { confirm, cancel, abandon }, repeatShare };
+  const patience = terms.chaosKills === null ? null : CHAOS_PATIENCE;
+  return { seed, prefix, requests, cpuCount, memoryMib, weights: { confirm, cancel, abandon }, repeatShare, patience };
 }
 
 function mergeDurations(fired: readonly Fired[]): Durations {

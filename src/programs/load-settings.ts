@@ -96,6 +96,12 @@ export const LOAD_SETTINGS = {
     shownDefault: "5m",
     schema: durationBetween(1_000, 86_400_000).default(300_000),
   },
+  chaosKills: {
+    key: "chaos",
+    value: "KILLS",
+    help: "start a scheduler for the run, and kill and restart it so often under load",
+    schema: countBetween(1, 100_000).nullable().default(null),
+  },
   seed: {
     key: "seed",
     value: "N",

@@ -1,9 +1,10 @@
 import { EvidenceError, UnreachableError } from "../actors/load/evidence.ts";
 import { systemClock } from "../ports/clock.ts";
-import { systemRandom } from "../ports/random.ts";
+import { seededRandom, systemRandom } from "../ports/random.ts";
 import { createActorSystem } from "./actor-system.ts";
 import type { ApiCommandOptions } from "./api-client.ts";
 import { leave, untilStopped } from "./leaving.ts";
+import { type ChaosPorts, ChaosScheduler } from "./load-chaos.ts";
 import { hasPassed, renderLoadJson, renderLoadPage } from "./load-report.ts";
 import { LoadError, type LoadResult, LoadRun } from "./load-run.ts";
 import type { LoadSettings } from "./load-settings.ts";
@@ -13,22 +14,30 @@ import { createLogger } from "./logging.ts";
 const STOP_DEADLINE_MS = 2_500;
 // 6 characters of 32: two runs of one scheduler's memory do not meet.
 const PREFIX_BYTES = 6;
+/** Under chaos the kills end the run; what is remembered of ended reservations must last until then. */
+const CHAOS_REQUESTS_MAX = 90_000;
 
 /** Runs the load and prints what came of it. Returns the exit code: 0 when it ran to its end and the audit holds. */
 export async function runLoad(settings: LoadSettings, options: ApiCommandOptions): Promise<number> {
-  const { url, json, output, errors } = options;
+  const { json, output, errors } = options;
   const stopped = untilStopped();
   const seed = settings.seed ?? Math.floor(systemRandom.fraction() * 2 ** 32);
   const log = await createLogger({ logLevel: "error", logFormat: "auto" });
   const system = createActorSystem(log);
   const say = (line: string): void => void errors.write(`${line}\n`);
+  const chaos = chaosOf(settings, { clock: systemClock, random: seededRandom(seed), say });
+  const url = chaos === null ? options.url : await chaos.start();
   say(`seed ${seed}; load on ${url}`);
+  const requests = chaos === null ? settings.requests : CHAOS_REQUESTS_MAX;
   const run = new LoadRun(
-    { ...settings, scheduler: url, seed, prefix: `load-${randomName()}` },
-    { system, clock: systemClock, say },
+    { ...settings, requests, scheduler: url, seed, prefix: `load-${randomName()}` },
+    { system, clock: systemClock, say, chaos },
   );
   // What is under way is brought to its end, audited and taken away again; a second signal ends the process at once.
-  stopped.then((signal) => run.stop(signal));
+  stopped.then((signal) => {
+    chaos?.stop();
+    run.stop(signal);
+  });
   let passed = false;
   try {
     const result = await run.execute();
@@ -40,11 +49,19 @@ export async function runLoad(settings: LoadSettings, options: ApiCommandOptions
     say(`evenkeel: ${thrown.message}${thrown instanceof UnreachableError ? START_ONE : ""}`);
   } finally {
     await run.cleanUp();
+    await chaos?.end();
   }
   return leave({ system, log, code: passed ? 0 : 1, deadlineMs: STOP_DEADLINE_MS });
 }
 
 const START_ONE = '; start one with "npx evenkeel scheduler", or name another with --scheduler URL';
+
+function chaosOf(settings: LoadSettings, ports: ChaosPorts): ChaosScheduler | null {
+  const { chaosKills: kills, nodeCpuCount, nodeMemoryBytes, cpuCount, memoryBytes } = settings;
+  if (kills === null) return null;
+  const roomPerNode = Math.floor(Math.min(nodeCpuCount / cpuCount, nodeMemoryBytes / memoryBytes));
+  return new ChaosScheduler({ kills, roomPerNode }, ports);
+}
 
 function failureOf({ cutShort }: LoadResult): string {
   return cutShort === null ? "the audit failed" : `the run was cut short by ${cutShort}`;

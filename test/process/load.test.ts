@@ -79,7 +79,7 @@ test("confirms, cancels, repeats and leases that run out leave a ledger that eve
 /** What a seed draws, with the usual weights. */
 function fatesOf(seed: number, requests: number): Record<Fate | "repeats", number> {
   const weights = { confirm: 7, cancel: 2, abandon: 1 };
-  const plan = { seed, prefix: "", requests, cpuCount: 2, memoryMib: 4096, weights, repeatShare: 0.1 };
+  const plan = { seed, prefix: "", requests, cpuCount: 2, memoryMib: 4096, weights, repeatShare: 0.1, patience: null };
   const counts = { confirm: 0, cancel: 0, abandon: 0, repeats: 0 };
   for (let number = 0; number < requests; number++) {
     const { fate, repeats } = intentionOf(plan, number);

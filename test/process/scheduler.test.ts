@@ -96,7 +96,6 @@ describe("the scheduler program", () => {
   });
 
   test.each([
-    [["--state-dir", "/tmp/x"], /^evenkeel: --state-dir: "\/tmp\/x": reservations are not durable yet and "none" is/],
     [["--http", "7070"], /^evenkeel: --http: "7070" is not an address such as 127\.0\.0\.1:7070/],
     [["--http", "localhost:70700"], /^evenkeel: --http: /],
     [["--strategy", "best"], /^evenkeel: --strategy: "best" is not one of least_loaded, round_robin, random/],

@@ -140,6 +140,12 @@ const inFlightZero: Invariant = {
   ],
 };
 
+/** What each restart of a scheduler that was killed is held to; judged by whoever kills it. */
+export const promisesKept: Omit<Invariant, "check"> = {
+  name: "promises_kept",
+  promise: "what clients were told before a kill holds after it",
+};
+
 /** What holds at rest while abandoned reservations still have their lease. */
 export const INVARIANTS_UNDER_LOAD: readonly Invariant[] = [
   withinCapacity,
@@ -153,7 +159,7 @@ export const INVARIANTS_UNDER_LOAD: readonly Invariant[] = [
 export const INVARIANTS_AT_END: readonly Invariant[] = [...INVARIANTS_UNDER_LOAD, inFlightZero];
 
 export interface Finding {
-  readonly invariant: Invariant;
+  readonly invariant: Omit<Invariant, "check">;
   readonly violations: readonly string[];
 }
 

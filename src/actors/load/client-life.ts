@@ -1,7 +1,7 @@
 /** The life of one request, from its schedule to the call that closes its reservation. */
 import type { WireReservation } from "../../messages/http/reservation.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { SandboxCreated, SandboxEnded } from "./messages.ts";
+import type { Promised, SandboxCreated, SandboxEnded } from "./messages.ts";
 import type { Intention, LoadPlan } from "./plan.ts";
 import type { ClientRecord, Grant, GrantEnd, TimedCall } from "./records.ts";
 import { apiErrorIn, type CallEnd, problemIn, type SchedulerCalls } from "./scheduler-calls.ts";
@@ -18,6 +18,8 @@ export interface ClientPorts {
   readonly timed: (call: TimedCall, durationMs: number) => void;
   /** What happens on the nodes. */
   readonly tellNodes: (happened: SandboxCreated | SandboxEnded) => void;
+  /** A clear answer has come, which has to hold from now on. */
+  readonly heard: (promised: Promised) => void;
 }
 
 type Scheduled =
@@ -48,7 +50,9 @@ export class Client {
       return { number, outcome: "refused", code: first?.outcome === "refused" ? first.code : "none" };
     }
     const { grant } = granted;
+    this.#ports.heard({ type: "promised", grant, end: "granted" });
     const { end, why } = await this.#close(intention, grant);
+    this.#ports.heard({ type: "promised", grant, end });
     const closed = { number, outcome: "granted", grant, repeat: repeated?.grant ?? null, end } as const;
     return { ...closed, why: why ?? unclear?.why ?? null };
   }
@@ -117,11 +121,12 @@ export class Client {
    */
   async #callUntilClear(call: TimedCall, path: string, body: object): Promise<CallEnd> {
     const { calls, clock, timed } = this.#ports;
+    const { triesMax, longestPauseMs } = this.#plan.patience ?? { triesMax: TRIES_MAX, longestPauseMs: PAUSE_MS.most };
     const startMs = clock.monotonicMs();
     let end = await calls.call("POST", path, body);
     if (end.answered) timed(call, clock.monotonicMs() - startMs);
-    for (let tries = 1; tries < TRIES_MAX && isWorthRepeating(end); tries++) {
-      const pauseMs = Math.min(PAUSE_MS.first * 2 ** tries, PAUSE_MS.most);
+    for (let tries = 1; tries < triesMax && isWorthRepeating(end); tries++) {
+      const pauseMs = Math.min(PAUSE_MS.first * 2 ** tries, longestPauseMs);
       await new Promise<void>((resolve) => void clock.after(pauseMs, resolve));
       end = await calls.call("POST", path, body);
     }

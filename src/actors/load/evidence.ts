@@ -17,7 +17,7 @@ const PAGE = 10_000;
 export async function gatherEvidence(calls: SchedulerCalls, clock: Clock, prefix: string): Promise<SchedulerEvidence> {
   const askedAtWallMs = clock.wallMs();
   const nodes = await listNodes(calls);
-  const live = await listLive(calls);
+  const live = await listReservations(calls, null);
   return {
     nodes: nodes.filter(({ node_id: nodeId }) => nodeId.startsWith(prefix)).map(nodeEvidence),
     live: live.filter(({ nodeId }) => nodeId.startsWith(prefix)),
@@ -65,12 +65,14 @@ function charge({ cpu, memory_bytes: memoryBytes }: WireAmounts): NodeEvidence["
   return { cpuMillicores: Math.round((cpu ?? 0) * 1000), memoryBytes: memoryBytes ?? 0 };
 }
 
-async function listLive(calls: SchedulerCalls): Promise<ReservationEvidence[]> {
+/** Reservations that are pending or confirmed, or in the state that is named. Throws `EvidenceError`. */
+export async function listReservations(calls: SchedulerCalls, state: string | null): Promise<ReservationEvidence[]> {
   const live: ReservationEvidence[] = [];
   let cursor: string | null = null;
   do {
     const from: string = cursor === null ? "" : `&cursor=${encodeURIComponent(cursor)}`;
-    const page = (await read(calls, `/v1/reservations?limit=${PAGE}${from}`)) as {
+    const which: string = state === null ? "" : `&state=${state}`;
+    const page = (await read(calls, `/v1/reservations?limit=${PAGE}${which}${from}`)) as {
       readonly reservations: readonly { readonly id: string; readonly node_id: string; readonly state: string }[];
       readonly cursor: string | null;
     };

@@ -2,7 +2,7 @@
 
 import type { LoadPlan } from "./plan.ts";
 import type { Amounts } from "./played-node.ts";
-import type { ClientRecord, Durations } from "./records.ts";
+import type { ClientRecord, Durations, Grant, GrantEnd } from "./records.ts";
 
 /** Begins to fire the requests `first`, `first + step`, … of the plan. Answered when the last is done. */
 export interface Fire {
@@ -52,7 +52,15 @@ export interface RequestsDone {
   readonly count: number;
 }
 
-export type RequesterPost = SandboxCreated | SandboxEnded | RequestsDone;
+/** Posted by a requester where the scheduler is killed now and then: what a client was told last of a reservation. */
+export interface Promised {
+  readonly type: "promised";
+  readonly grant: Grant;
+  /** `granted`: nothing but that it was made. */
+  readonly end: GrantEnd | "granted";
+}
+
+export type RequesterPost = SandboxCreated | SandboxEnded | RequestsDone | Promised;
 
 /** One round of heartbeats, after those that are under way. Answered when all have been. */
 export interface Report {

@@ -15,6 +15,18 @@ export interface LoadPlan {
   readonly weights: Readonly<Record<Fate, number>>;
   /** Which part of the requests is sent twice at the same instant, under one request id: 0 to 1. */
   readonly repeatShare: number;
+  /** Where the scheduler is killed now and then; null where it is not. */
+  readonly patience: Patience | null;
+}
+
+/** How clients behave towards a scheduler that dies under them. */
+export interface Patience {
+  /** How often a call is sent until its answer is clear. */
+  readonly triesMax: number;
+  /** Between two of them, at most. */
+  readonly longestPauseMs: number;
+  /** Between two requests of one client: the load lasts as long as the kills do. */
+  readonly restMs: number;
 }
 
 export interface Intention {

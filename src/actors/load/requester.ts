@@ -52,6 +52,9 @@ class Requester implements Actor<RequesterMessage> {
       excludeNodeIds,
       timed: (call, durationMs) => this.#durationsMs[call].push(durationMs),
       tellNodes: (happened) => this.#context.post(happened),
+      heard: (promised) => {
+        if (plan.patience !== null) this.#context.post(promised);
+      },
     });
     let number = first;
     const liveOn = async (): Promise<void> => {
@@ -59,6 +62,7 @@ class Requester implements Actor<RequesterMessage> {
         const intention = intentionOf(plan, number);
         number += step;
         this.#records.push(await client.live(intention));
+        if (plan.patience !== null) await this.#rest(plan.patience.restMs);
         if (this.#records.length % PROGRESS_EVERY === 0) this.#noteProgress(PROGRESS_EVERY);
       }
     };
@@ -67,6 +71,10 @@ class Requester implements Actor<RequesterMessage> {
       const fired: Fired = { records: this.#records, durationsMs: this.#durationsMs, calls: this.#calls.answered };
       answer(fired);
     });
+  }
+
+  #rest(restMs: number): Promise<void> {
+    return new Promise((resolve) => void this.#context.clock.after(restMs, resolve));
   }
 
   #noteProgress(count: number): void {

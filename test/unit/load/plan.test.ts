@@ -10,6 +10,7 @@ const plan: LoadPlan = {
   memoryMib: 1024,
   weights: { confirm: 7, cancel: 2, abandon: 1 },
   repeatShare: 0.1,
+  patience: null,
 };
 
 test("fates occur as often as they weigh, and repeats as their share", () => {
