@@ -1,3 +1,4 @@
+import { usualBounds } from "../actors/api/bounds.ts";
 import { countBetween } from "../messages/amounts.ts";
 import { switchSchema, textNamed } from "../messages/settings.ts";
 import { type HostAndPort, isLoopback } from "./address.ts";
@@ -21,8 +22,8 @@ export const ACCESS_SETTINGS = {
     key: "connections_max",
     value: "COUNT",
     help: "connections at a time, of HTTP and of gRPC each; further ones are closed",
-    shownDefault: "10000",
-    schema: countBetween(1, 1_000_000).default(10_000),
+    shownDefault: String(usualBounds.connectionsMax),
+    schema: countBetween(1, 1_000_000).default(usualBounds.connectionsMax),
   },
 } as const;
 

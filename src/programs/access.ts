@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { usualBounds } from "../actors/api/bounds.ts";
 import type { Access } from "../actors/api/http-server.ts";
 import { Tls, type TlsMaterial } from "../actors/api/tls.ts";
 import { type Gate, openGate, parseTokens, TokenGate, type Tokens } from "../actors/api/tokens.ts";
@@ -19,8 +20,8 @@ interface Ports {
  * what held before goes on to hold: half of a write must lock nobody out. Throws `UsageError` when one is wrong now.
  */
 export function openAccess(settings: AccessSettings, ports: Ports): Access {
-  const { connectionsMax } = settings;
-  return { gate: openTokens(settings.tokens, ports), tls: openTls(settings, ports), connectionsMax };
+  const bounds = { ...usualBounds, connectionsMax: settings.connectionsMax };
+  return { gate: openTokens(settings.tokens, ports), tls: openTls(settings, ports), bounds };
 }
 
 function openTokens(path: string | null, { clock, log }: Ports): Gate {

@@ -8,20 +8,13 @@ import { ENDPOINTS, type Endpoint, type EndpointName } from "../../messages/http
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../kernel/actor.ts";
 import { describeThrown } from "../kernel/outcome.ts";
-import {
-  HEAD_BYTES_MAX,
-  HEAD_WITHIN_MS,
-  IDLE_MS,
-  REQUEST_WITHIN_MS,
-  STALLED_MS,
-  TIMES_CHECKED_EVERY_MS,
-} from "./bounds.ts";
+import { type Bounds, usualBounds } from "./bounds.ts";
 import type { Handled, Handlers } from "./handled.ts";
 import { acceptJsonBodies } from "./json-body.ts";
 import { serialiserSchemaOf } from "./json-schema.ts";
 import { createOpenApiDocument } from "./openapi.ts";
 import { NO_SUCH_PATH, refusalOfError, sendRefusal, wrongMethod } from "./problems.ts";
-import { refuseConnection } from "./refused-connection.ts";
+import { refuseConnection, refuseMalformed } from "./refused-connection.ts";
 import type { Tls } from "./tls.ts";
 import { type Gate, openGate } from "./tokens.ts";
 import { validatorOf } from "./validation.ts";
@@ -31,12 +24,11 @@ export interface Access {
   readonly gate: Gate;
   /** Null: plain text. */
   readonly tls: Tls | null;
-  /** Connections at a time; further ones are closed as they come. */
-  readonly connectionsMax: number;
+  readonly bounds: Bounds;
 }
 
 /** Everybody, in plain text: for a server that only this machine can reach. */
-export const openAccess: Access = { gate: openGate, tls: null, connectionsMax: 10_000 };
+export const openAccess: Access = { gate: openGate, tls: null, bounds: usualBounds };
 
 export interface HttpServerOptions {
   readonly handlers: Handlers;
@@ -79,7 +71,13 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   };
   app.setErrorHandler(fail);
   app.setNotFoundHandler((_request, reply) => sendRefusal(reply, NO_SUCH_PATH));
-  app.addHook("onRequest", (_request, reply, done) => {
+  app.addHook("onRequest", (request, reply, done) => {
+    const malformed = refuseMalformed(request.raw);
+    if (malformed !== null) {
+      reply.header("connection", "close");
+      sendRefusal(reply, malformed);
+      return;
+    }
     if (!closing) {
       done();
       return;
@@ -115,20 +113,24 @@ declare module "fastify" {
   }
 }
 
-function createNodeServer({ tls, connectionsMax }: Access, listener: RequestListener): Server {
-  const bounds = {
-    maxHeaderSize: HEAD_BYTES_MAX,
-    headersTimeout: HEAD_WITHIN_MS,
-    requestTimeout: REQUEST_WITHIN_MS,
-    keepAliveTimeout: IDLE_MS,
-    connectionsCheckingInterval: TIMES_CHECKED_EVERY_MS,
+function createNodeServer({ tls, bounds }: Access, listener: RequestListener): Server {
+  const options = {
+    maxHeaderSize: bounds.headBytesMax,
+    headersTimeout: bounds.headWithinMs,
+    requestTimeout: bounds.requestWithinMs,
+    keepAliveTimeout: bounds.idleMs,
+    connectionsCheckingInterval: bounds.checkedEveryMs,
+    // Node's own refusal has no body.
+    requireHostHeader: false,
   };
   const secure =
-    tls === null ? null : createSecureServer({ ...bounds, ...tls.serverOptions, ...tls.context }, listener);
+    tls === null ? null : createSecureServer({ ...options, ...tls.serverOptions, ...tls.context }, listener);
   tls?.onChange((context) => secure?.setSecureContext(context));
-  const server = secure ?? createServer(bounds, listener);
-  server.maxConnections = connectionsMax;
-  server.setTimeout(STALLED_MS);
+  const server = secure ?? createServer(options, listener);
+  server.on("checkExpectation", listener);
+  server.on("connect", (_request, socket) => refuseConnection({ code: "CONNECT" }, socket));
+  server.maxConnections = bounds.connectionsMax;
+  server.setTimeout(bounds.stalledMs);
   return server;
 }
 

@@ -28,6 +28,11 @@ export function refusalOfError(error: unknown, bodyBytesMax: number): Refusal | 
       return refuse("invalid_argument", "content-length does not match the body", { field: "content-length" });
     case "FST_ERR_BAD_URL":
       return refuse("invalid_argument", "the path is not valid percent-encoded UTF-8", { field: "path" });
+    case "FST_ERR_MAX_PARAM_LENGTH":
+      return refuse("invalid_argument", "a name in the path is too long", { field: "path" });
+    case "ECONNRESET":
+      // Its caller is gone in the middle of the body; nobody will read this.
+      return refuse("invalid_argument", "the body has not arrived whole", { field: "body" });
     default:
       return null;
   }

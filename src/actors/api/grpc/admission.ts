@@ -8,7 +8,6 @@ import {
 import { type Callers, refuseCaller } from "../../../messages/callers.ts";
 import { grpcStatusOf, type Refusal } from "../../../messages/errors.ts";
 import type { Clock, Timer } from "../../../ports/clock.ts";
-import { REQUEST_WITHIN_MS } from "../bounds.ts";
 import type { Gate } from "../tokens.ts";
 import { authorizationOf } from "./callers.ts";
 
@@ -19,6 +18,8 @@ export interface AdmissionOptions {
   readonly gate: Gate;
   /** By the method's path, such as `/scheduler.v1.Scheduler/Heartbeat`; the others are anyone's, and may take long. */
   readonly callersByPath: ReadonlyMap<string, Callers>;
+  /** How long a message may take to arrive once its call has begun. */
+  readonly requestWithinMs: number;
   readonly clock: Clock;
 }
 
@@ -26,7 +27,7 @@ export interface AdmissionOptions {
  * Turns strangers away before their message is read, and ends calls whose message does not arrive in time: the library
  * waits for one for as long as the connection answers pings.
  */
-export function createAdmission({ gate, callersByPath, clock }: AdmissionOptions): ServerInterceptor {
+export function createAdmission({ gate, callersByPath, requestWithinMs, clock }: AdmissionOptions): ServerInterceptor {
   return (method, call) => {
     const callers = callersByPath.get(method.path);
     if (callers === undefined) return new ServerInterceptingCall(call);
@@ -38,7 +39,7 @@ export function createAdmission({ gate, callersByPath, clock }: AdmissionOptions
           call.sendStatus({ code: grpcStatusOf(refusal) as status, details: refusal.message });
           return;
         }
-        overdue = clock.after(REQUEST_WITHIN_MS, () => {
+        overdue = clock.after(requestWithinMs, () => {
           call.sendStatus({ code: DEADLINE_EXCEEDED, details: "the request did not arrive in time" });
         });
         next(metadata);

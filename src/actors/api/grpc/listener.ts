@@ -14,7 +14,7 @@ export interface GrpcListener {
   cut(): void;
 }
 
-export function createGrpcListener(server: Server, { tls, connectionsMax }: Omit<Access, "gate">): GrpcListener {
+export function createGrpcListener(server: Server, { tls, bounds }: Omit<Access, "gate">): GrpcListener {
   const credentials = tls === null ? ServerCredentials.createInsecure() : new TlsCredentials(tls);
   const injector = server.createConnectionInjector(credentials);
   const sockets = new Set<Socket>();
@@ -23,7 +23,7 @@ export function createGrpcListener(server: Server, { tls, connectionsMax }: Omit
     socket.once("close", () => sockets.delete(socket));
     injector.injectConnection(socket);
   });
-  listener.maxConnections = connectionsMax;
+  listener.maxConnections = bounds.connectionsMax;
   return {
     async listen({ host, port }) {
       await new Promise<void>((resolve, reject) => {

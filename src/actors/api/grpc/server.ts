@@ -43,14 +43,15 @@ export const GRPC_SERVER_OPTIONS = {
 
 export function createGrpcServer({ access, log, ...actors }: GrpcServerOptions): GrpcServer {
   const { placement, clock } = actors;
-  const { gate } = access;
+  const { gate, bounds } = access;
+  const { requestWithinMs } = bounds;
   const callersByPath = new Map([
     ...callersOf(SchedulerService, SCHEDULER_CALLERS),
     ...callersOf(ReservationsService, RESERVATIONS_CALLERS),
   ]);
   const server = new Server({
     ...GRPC_SERVER_OPTIONS,
-    interceptors: [createAdmission({ gate, callersByPath, clock })],
+    interceptors: [createAdmission({ gate, callersByPath, requestWithinMs, clock })],
   });
   const scheduler = createUnaryService(SchedulerService, createSchedulerHandlers(actors), {
     bytesMax: { usual: REQUEST_BYTES_MAX, heartbeat: HEARTBEAT_BYTES_MAX },

@@ -16,6 +16,7 @@ import { describeThrown } from "../../kernel/outcome.ts";
 import type { Gate } from "../tokens.ts";
 import { CallRefused } from "./border.ts";
 import { authorizationOf } from "./callers.ts";
+import { checkWireFormat } from "./wire-format.ts";
 
 /** What a handler gives the server: the answer, what goes with it, and whom to tell when it could not be written. */
 export type Handled<Response> = Reply<Response> & {
@@ -96,6 +97,7 @@ function reader(method: MethodDefinition<unknown, unknown>, bytesMax: number): (
       return { ok: false, refusal: refuse("payload_too_large", message, { bytes_max: bytesMax }) };
     }
     try {
+      checkWireFormat(bytes);
       return { ok: true, request: method.requestDeserialize(bytes) };
     } catch {
       const { requestType = "request" } = method as { requestType?: string };
