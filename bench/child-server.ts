@@ -17,9 +17,9 @@ export class ChildServer {
     this.#child = child;
   }
 
-  /** The built scheduler, as it ships, in memory; `npm run build` comes first. */
-  static startScheduler(): Promise<ChildServer> {
-    return ChildServer.#start(["../dist/main.js", "scheduler", "--http", "127.0.0.1:0", "--state-dir", "none"]);
+  /** The built scheduler, as it ships, in memory unless it is given a directory; `npm run build` comes first. */
+  static startScheduler(stateDir = "none"): Promise<ChildServer> {
+    return ChildServer.#start(["../dist/main.js", "scheduler", "--http", "127.0.0.1:0", "--state-dir", stateDir]);
   }
 
   static startEcho(): Promise<ChildServer> {

@@ -52,6 +52,11 @@ export class RunningProgram implements AsyncDisposable {
     );
   }
 
+  /** Waits for its end. Returns the exit code, null when a signal ended it. */
+  ended(): Promise<number | null> {
+    return this.#exited;
+  }
+
   /** Sends a signal and waits for the end: its exit code and how long it took. */
   async stop(signal: NodeJS.Signals = "SIGTERM"): Promise<{ code: number | null; tookMs: number }> {
     const startedMs = systemClock.monotonicMs();
