@@ -1,12 +1,12 @@
 /**
- * What one decision costs in the placement core, without mailbox, thread or network.
+ * What one decision costs in the placement core, without mailbox, thread or network, for fleets of 10 to 100 000 nodes
+ * under the workloads of `placement-workloads.ts`, `least_loaded`.
  *
- * Workload: nodes of 192 CPUs and 2 TiB, node i with i mod 160 CPUs and i mod 1800 GiB allocated; requests of 2 CPUs and
- * 2 GiB, least_loaded. `schedule` selects and reserves, token included; `life` is that, the confirm, and the report of the
- * node by whose roster it settles. What was reserved is cancelled, or has ended, before the next batch, not timed.
- * `scan` is the plain scan's selection alone, over the same nodes in the same state; on large fleets its batches hold fewer.
+ * `schedule` selects and reserves, token included; `life` is that, the confirm, and the report of the node by whose
+ * roster it settles. What was reserved is cancelled, or has ended, before the next batch, not timed. `scan` is the plain
+ * scan's selection alone, over the same nodes in the same state. All three take turns, with the same warm-up and as many
+ * batches; on large fleets a batch of the scan holds fewer selections. `bytes` is what the heap grows by per schedule.
  */
-
 import { demandOf } from "../src/actors/placement/candidates.ts";
 import { defaultPlacementConfig } from "../src/actors/placement/config.ts";
 import { rulesAt } from "../src/actors/placement/core.ts";
@@ -14,140 +14,103 @@ import type { Instant } from "../src/actors/placement/events.ts";
 import { selectByScan } from "../src/actors/placement/plain-scan.ts";
 import { leastLoaded } from "../src/actors/placement/ranking/least-loaded.ts";
 import { createPlacement, type Placement } from "../src/actors/placement/state.ts";
-import type { Heartbeat } from "../src/messages/nodes.ts";
 import type { ReservationView, Schedule } from "../src/messages/placement.ts";
 import { systemClock } from "../src/ports/clock.ts";
 import { systemRandom } from "../src/ports/random.ts";
 import { inTurns, median, print } from "./measuring.ts";
+import { heartbeatOf, type Report, type Workload, workloads } from "./placement-workloads.ts";
 
 const SIZES = [10, 100, 1_000, 10_000, 100_000];
-const GIB = 2 ** 30;
-/** Small enough for 10 nodes to hold a batch, and that the settled nodes are mostly different ones. */
+/** Few enough for the one open node of ten that are nearly full. */
 const BATCH = 50;
-const ROUNDS = 7;
+const ROUNDS = 5;
 const WARM_UPS = 2;
-const BATCHES = 40;
-/** Nodes looked at per batch of scans, which bounds the time that a large fleet takes: fewer selections, as many batches. */
-const VISITS_PER_BATCH = 100_000;
+const BATCHES = 20;
+/** Nodes looked at per batch of scans: what a selection costs there does not depend on how many are in a batch. */
+const VISITS_PER_BATCH = 10_000;
+/** So that the first rows are not those of code that has just been compiled. */
+const FIRST_WARM_UP_BATCHES = 2_000;
 
 const NOW: Instant = { nowMs: 1_000, wallMs: Date.UTC(2026, 0, 1) };
 
-const REQUEST: Schedule = {
-  type: "schedule",
-  hint: "new_cold_sandbox",
-  cpuMillicores: 2_000,
-  memoryBytes: 2 * GIB,
-  requestId: null,
-  credential: "bench",
-  excludeNodeIds: [],
-  managed: true,
-};
-
 class Fleet {
-  readonly placement: Placement;
+  readonly #workload: Workload;
+  readonly #placement: Placement;
   #sequence = 0;
   #sandboxes = 0;
+  /** Heap growth per schedule, of each batch in which nothing was collected. */
+  readonly bytes: number[] = [];
 
-  constructor(nodes: number) {
-    this.placement = createPlacement(defaultPlacementConfig, { random: systemRandom }, NOW);
-    for (let position = 0; position < nodes; position++) this.report(position, []);
+  constructor(workload: Workload, nodes: number) {
+    this.#workload = workload;
+    this.#placement = createPlacement({ ...defaultPlacementConfig, nodesMax: nodes }, { random: systemRandom }, NOW);
+    for (let position = 0; position < nodes; position++) this.#report(position, []);
   }
 
-  report(position: number, sandboxIds: readonly string[]): void {
-    this.#sequence += 1;
-    const { reply } = this.placement.onHeartbeat(heartbeatOf(position, this.#sequence, sandboxIds), NOW);
-    if (!reply.ok) throw new Error(reply.refusal.message);
-  }
-
-  schedule(): ReservationView {
-    const { reply } = this.placement.onSchedule(REQUEST, NOW);
-    if (!reply.ok || reply.answer.reservation === null) throw new Error("the workload does not fit");
-    return reply.answer.reservation;
-  }
-
-  /** Time of selecting and reserving, per operation. */
-  scheduleRound(): number {
-    return timedInBatches(() => {
+  /** Nanoseconds of selecting and reserving. */
+  scheduleRound(batches = BATCHES): number {
+    return medianNs(BATCH, batches, () => {
       const made: ReservationView[] = [];
+      const requests = Array.from({ length: BATCH }, () => this.#workload.request());
+      const heapBefore = process.memoryUsage().heapUsed;
       const timedMs = timed(() => {
-        for (let turn = 0; turn < BATCH; turn++) made.push(this.schedule());
+        for (const request of requests) made.push(this.#schedule(request));
       });
-      for (const { id } of made) this.placement.onCancel({ type: "cancel", handle: id, reason: null }, NOW);
+      const grown = process.memoryUsage().heapUsed - heapBefore;
+      if (grown > 0) this.bytes.push(grown / BATCH);
+      for (const { id } of made) this.#placement.onCancel({ type: "cancel", handle: id, reason: null }, NOW);
       return timedMs;
     });
   }
 
-  /** Time of a whole life, per operation. */
+  /** Nanoseconds of a whole life. */
   lifeRound(): number {
-    return timedInBatches(() => {
-      const rosters = new Map<number, string[]>();
+    return medianNs(BATCH, BATCHES, () => {
+      const requests = Array.from({ length: BATCH }, () => this.#workload.request());
+      const rosters = new Map<string, Report["sandboxes"][number][]>();
       const timedMs = timed(() => {
-        for (let turn = 0; turn < BATCH; turn++) {
-          const { id, nodeId } = this.schedule();
+        for (const request of requests) {
+          const { id, nodeId } = this.#schedule(request);
           const sandboxId = `s${this.#sandboxes++}`;
-          this.placement.onConfirm({ type: "confirm", handle: id, sandboxId, force: false }, NOW);
-          const position = Number(nodeId.slice(1));
-          const roster = rosters.get(position);
-          if (roster === undefined) rosters.set(position, [sandboxId]);
-          else roster.push(sandboxId);
+          this.#placement.onConfirm({ type: "confirm", handle: id, sandboxId, force: false }, NOW);
+          const roster = rosters.get(nodeId);
+          if (roster === undefined) rosters.set(nodeId, [{ id: sandboxId, request }]);
+          else roster.push({ id: sandboxId, request });
         }
-        for (const [position, roster] of rosters) this.report(position, roster);
+        for (const [nodeId, roster] of rosters) this.#report(Number(nodeId.slice(1)), roster);
       });
-      for (const position of rosters.keys()) this.report(position, []);
+      for (const nodeId of rosters.keys()) this.#report(Number(nodeId.slice(1)), []);
       return timedMs;
     });
   }
 
+  /** Nanoseconds of a selection by the plain scan. */
   scanRound(selections: number): number {
-    const { core } = this.placement;
-    const demand = demandOf(REQUEST);
-    const batch = (): number =>
-      timed(() => {
+    const { core } = this.#placement;
+    return medianNs(selections, BATCHES, () => {
+      const demand = demandOf(this.#workload.request());
+      return timed(() => {
         for (let turn = 0; turn < selections; turn++) {
           const rules = rulesAt(core, NOW.nowMs);
           const context = { config: core.config, nowMs: NOW.nowMs, random: systemRandom };
           selectByScan(core.fleet.nodes.values(), { demand, rules, strategy: leastLoaded, context });
         }
       });
-    return timedInBatches(batch, selections);
+    });
   }
-}
 
-function heartbeatOf(position: number, sequence: number, sandboxIds: readonly string[]): Heartbeat {
-  const nodeId = `n${position}`;
-  const runs = sandboxIds.length;
-  return {
-    type: "heartbeat",
-    nodeId,
-    endpoint: `${nodeId}.example:443`,
-    clusterId: null,
-    version: null,
-    serviceInstanceId: "instance",
-    sequence,
-    snapshot: {
-      status: "READY",
-      allocatedCpuMillicores: ((position % 160) + 2 * runs) * 1000,
-      allocatedMemoryBytes: ((position % 1800) + 2 * runs) * GIB,
-      cpuPercent: 0,
-      cpuCapacityMillicores: 192_000,
-      memoryUsedBytes: 0,
-      memoryCapacityBytes: 2048 * GIB,
-      sandboxCount: runs,
-      sandboxStartingCount: 0,
-      createSuccesses: sequence,
-      createFails: 0,
-      reportedAtUnixMs: null,
-      pausedSandboxCount: 0,
-      pausedAllocatedCpuMillicores: 0,
-      pausedAllocatedMemoryBytes: 0,
-      disks: [],
-    },
-    sandboxIds,
-    resource: null,
-    resourceSequence: null,
-    bootId: null,
-    inventoryNone: false,
-  };
+  #schedule(request: Schedule): ReservationView {
+    const { reply } = this.#placement.onSchedule(request, NOW);
+    if (!reply.ok || reply.answer.reservation === null) throw new Error("the workload does not fit");
+    return reply.answer.reservation;
+  }
+
+  #report(position: number, sandboxes: Report["sandboxes"]): void {
+    this.#sequence += 1;
+    const heartbeat = heartbeatOf(this.#workload, { position, sequence: this.#sequence, sandboxes });
+    const { reply } = this.#placement.onHeartbeat(heartbeat, NOW);
+    if (!reply.ok) throw new Error(reply.refusal.message);
+  }
 }
 
 function timed(run: () => void): number {
@@ -157,15 +120,20 @@ function timed(run: () => void): number {
 }
 
 /** Nanoseconds per operation: of the median batch, which another process has not interrupted. */
-function timedInBatches(batch: () => number, operations = BATCH): number {
-  return (median(Array.from({ length: BATCHES }, batch)) * 1e6) / operations;
+function medianNs(operations: number, batches: number, batch: () => number): number {
+  return (median(Array.from({ length: batches }, batch)) * 1e6) / operations;
 }
 
-const rows: string[][] = [];
-const figures: Record<string, string | number> = {};
-for (const size of SIZES) {
-  const fleet = new Fleet(size);
-  const selections = Math.max(1, Math.min(BATCH, VISITS_PER_BATCH / size));
+interface Result {
+  readonly scheduleNs: number;
+  readonly lifeNs: number;
+  readonly scanNs: number;
+  readonly bytes: number;
+}
+
+async function measure(workload: Workload, nodes: number): Promise<Result> {
+  const fleet = new Fleet(workload, nodes);
+  const selections = Math.max(1, Math.min(BATCH, Math.ceil(VISITS_PER_BATCH / nodes)));
   const results = await inTurns(
     [
       { name: "schedule", round: () => fleet.scheduleRound() },
@@ -174,19 +142,50 @@ for (const size of SIZES) {
     ],
     { rounds: ROUNDS, warmUps: WARM_UPS },
   );
-  const [schedule, life, scan] = ["schedule", "life", "scan"].map((name) => median(results.get(name) ?? []));
-  if (schedule === undefined || life === undefined || scan === undefined) throw new Error("no rounds");
-  const speedUp = (scan / schedule).toFixed(2);
-  rows.push([size, schedule, life, scan].map((value) => String(Math.round(value))).concat(speedUp));
-  Object.assign(figures, { [`schedule_${size}_ns`]: Math.round(schedule), [`scan_to_schedule_${size}`]: speedUp });
+  const ofRounds = (name: string): number => median(results.get(name) ?? []);
+  return {
+    scheduleNs: ofRounds("schedule"),
+    lifeNs: ofRounds("life"),
+    scanNs: ofRounds("scan"),
+    bytes: median(fleet.bytes),
+  };
+}
+
+const rows: string[][] = [];
+const figures: Record<string, string | number> = {};
+const all = workloads();
+const [own] = all;
+if (own !== undefined) new Fleet(own, 100).scheduleRound(FIRST_WARM_UP_BATCHES);
+for (const workload of all) {
+  const schedules = new Map<number, number>();
+  for (const nodes of SIZES) {
+    const { scheduleNs, lifeNs, scanNs, bytes } = await measure(workload, nodes);
+    schedules.set(nodes, scheduleNs);
+    const ratio = scanNs / scheduleNs;
+    rows.push([
+      workload.name,
+      String(nodes),
+      ...[scheduleNs, lifeNs, scanNs].map((ns) => String(Math.round(ns))),
+      ratio.toFixed(ratio < 10 ? 1 : 0),
+      String(Math.round(bytes)),
+    ]);
+    if (workload === own) {
+      figures[`schedule_${nodes}_ns`] = Math.round(scheduleNs);
+      figures[`scan_to_schedule_${nodes}`] = ratio.toFixed(1);
+      if (nodes === 1_000) Object.assign(figures, { life_1000_ns: Math.round(lifeNs), bytes_1000: Math.round(bytes) });
+    }
+  }
+  if (workload === own) {
+    figures.schedule_100000_to_1000 = ((schedules.get(100_000) ?? 0) / (schedules.get(1_000) ?? 1)).toFixed(2);
+  }
 }
 
 print("bench:placement", {
   workload: [
-    "least_loaded; nodes of 192 CPUs and 2 TiB, node i with i mod 160 CPUs and i mod 1800 GiB allocated;",
-    `requests of 2 CPUs and 2 GiB; medians of ${ROUNDS} rounds of ${BATCHES} batches. The plain scan only selects.`,
+    `Medians of ${ROUNDS} rounds, each the median of ${BATCHES} batches; a schedule reserves, a scan only selects.`,
+    ...all.map(({ name, about }) => `${name}: ${about}`),
   ],
-  header: ["NODES", "SCHEDULE ns", "LIFE ns", "PLAIN SCAN ns", "SCAN ÷ SCHEDULE"],
+  header: ["WORKLOAD", "NODES", "SCHEDULE ns", "LIFE ns", "PLAIN SCAN ns", "SCAN ÷ SCHEDULE", "BYTES"],
   rows,
   figures,
 });

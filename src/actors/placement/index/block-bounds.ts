@@ -57,12 +57,30 @@ export class BlockBounds extends Follower {
   /** The very node that a scan of all would choose. */
   best(selection: Selection): Node | undefined {
     this.catchUp(selection.rules);
-    const { demand, context } = selection;
-    const likely = selectByScan(this.#inBlock(this.#lightestBlock(demand)), selection);
-    // Only behind the first tier can a heavier node go before a lighter one.
-    const first = likely !== undefined && this.#order.tierOf(likely, demand, context) === 0;
-    const heaviest = first ? this.#order.weightOf(likely, demand, context.config) : Number.POSITIVE_INFINITY;
-    return selectByScan(this.#upTo(heaviest, demand), selection);
+    return selectByScan(this.#upTo(this.#leastPressure(selection), selection.demand), selection);
+  }
+
+  /**
+   * The least pressure of a candidate of the first tier, behind which no heavier node goes first, whatever its tier.
+   * Infinite where there is none.
+   */
+  #leastPressure({ demand, rules, context }: Selection): number {
+    let least = Number.POSITIVE_INFINITY;
+    const lightest = this.#lightestBlock(demand);
+    const blocks = this.slots.capacity / BLOCK;
+    // The lightest first: the lower the pressure that is known, the more is ruled out by it.
+    for (let turn = -1; turn < blocks; turn++) {
+      const block = turn < 0 ? lightest : turn;
+      if (boundAt(this.#blocks, block, demand) >= least) continue;
+      for (let slot = block * BLOCK; slot < (block + 1) * BLOCK; slot++) {
+        if (boundAt(this.#loads, slot, demand) >= least) continue;
+        const node = this.slots.nodes[slot];
+        if (node === undefined || whyNot(node, demand, rules) !== null) continue;
+        if (this.#order.tierOf(node, demand, context) > 0) continue;
+        least = Math.min(least, this.#order.weightOf(node, demand, context.config));
+      }
+    }
+    return least;
   }
 
   #lightestBlock(demand: Demand): number {
@@ -77,19 +95,13 @@ export class BlockBounds extends Follower {
     return lightest;
   }
 
-  *#inBlock(block: number): Iterable<Node> {
-    for (let slot = block * BLOCK; slot < (block + 1) * BLOCK; slot++) {
-      const node = this.slots.nodes[slot];
-      if (node !== undefined) yield node;
-    }
-  }
-
   /** All nodes that may have a pressure of at most `heaviest`. */
   *#upTo(heaviest: number, demand: Demand): Iterable<Node> {
     for (let block = 0; block < this.slots.capacity / BLOCK; block++) {
       if (boundAt(this.#blocks, block, demand) > heaviest) continue;
-      for (const node of this.#inBlock(block)) {
-        if (boundAt(this.#loads, node.account.slot, demand) <= heaviest) yield node;
+      for (let slot = block * BLOCK; slot < (block + 1) * BLOCK; slot++) {
+        const node = this.slots.nodes[slot];
+        if (node !== undefined && boundAt(this.#loads, slot, demand) <= heaviest) yield node;
       }
     }
   }

@@ -1,0 +1,96 @@
+/** What random fleets seldom meet: the very instant at which a demotion ends, larger fleets, and many shapes at once. */
+import { describe, expect, test } from "vitest";
+import { demandOf } from "../../../src/actors/placement/candidates.ts";
+import { rulesAt } from "../../../src/actors/placement/core.ts";
+import { selectByScan } from "../../../src/actors/placement/plain-scan.ts";
+import { leastLoaded } from "../../../src/actors/placement/ranking/least-loaded.ts";
+import { seededRandom } from "../../../src/ports/random.ts";
+import { CPU, GIB, type ScheduleOptions, snapshot, World } from "./world.ts";
+
+/** The id of the node chosen by the index; the scan must choose the same. */
+function chosen(world: World, options: ScheduleOptions = {}): string | undefined {
+  const { core } = world.placement;
+  const rules = rulesAt(core, world.nowMs);
+  const demand = demandOf(world.request(options));
+  const context = { config: core.config, nowMs: world.nowMs, random: seededRandom(1) };
+  const node = core.index.select(demand, rules);
+  expect(node).toBe(selectByScan(core.fleet.nodes.values(), { demand, rules, strategy: leastLoaded, context }));
+  return node?.nodeId;
+}
+
+describe("demotion", () => {
+  const demotion = { failures: 2, withinMs: 300_000, forMs: 60_000 };
+  const fail = (world: World, excludeNodeIds: readonly string[]): void => {
+    for (let time = 0; time < demotion.failures; time++) world.cancel(world.reserve({ excludeNodeIds }), "refused");
+  };
+
+  test("ends at its instant, with no message about the node", () => {
+    const world = new World({ demotion, reportTtlMs: 600_000 });
+    world.report("a");
+    world.report("b", { allocatedCpuMillicores: 8 * CPU });
+    for (let time = 0; time < 3; time++) expect(chosen(world)).toBe("a");
+    fail(world, ["b"]);
+    expect(chosen(world)).toBe("b");
+    world.pass(59_999);
+    expect(chosen(world)).toBe("b");
+    world.pass(1);
+    expect(chosen(world)).toBe("a");
+  });
+
+  test("one that is prolonged does not keep another from ending", () => {
+    const world = new World({ demotion, reportTtlMs: 600_000 });
+    for (const nodeId of ["a", "b"]) world.report(nodeId);
+    world.report("c", { allocatedCpuMillicores: 8 * CPU });
+    for (let time = 0; time < 3; time++) chosen(world);
+    fail(world, ["b", "c"]);
+    world.pass(10_000);
+    fail(world, ["a", "c"]);
+    world.pass(30_000);
+    fail(world, ["b", "c"]);
+    expect(chosen(world)).toBe("c");
+    world.pass(30_000);
+    expect(chosen(world)).toBe("b");
+    world.pass(29_999);
+    expect(chosen(world, { excludeNodeIds: ["b"] })).toBe("c");
+    world.pass(1);
+    expect(chosen(world, { excludeNodeIds: ["b"] })).toBe("a");
+  });
+});
+
+test("a thousand nodes, some of which fall silent, some of unknown capacity: a thousand requests of few and of many shapes", () => {
+  const world = new World();
+  const chance = seededRandom(5);
+  const pick = (below: number): number => Math.floor(chance.fraction() * below);
+  const heartbeat = (at: number): void => {
+    const nodeId = `n${at}`;
+    const size = { cpuCapacityMillicores: pick(20) * 4 * CPU, memoryCapacityBytes: pick(20) * 8 * GIB };
+    const set = {
+      ...size,
+      allocatedCpuMillicores: pick(16) * CPU,
+      allocatedMemoryBytes: pick(64) * GIB,
+      sandboxCount: pick(3),
+    };
+    const message = world.heartbeatOf(nodeId, { snapshot: snapshot(set) });
+    expect(world.placement.onHeartbeat(message, world.now).reply.ok).toBe(true);
+  };
+  for (let at = 0; at < 1_000; at++) heartbeat(at);
+  const winners = new Set<string | undefined>();
+  for (let turn = 0; turn < 1_000; turn++) {
+    const options =
+      turn % 3 === 0 ? { cpu: 1 + chance.fraction(), memoryGib: 1 + pick(900) / 1024 } : { cpu: 1 + pick(3) };
+    winners.add(chosen(world, options));
+    expect(world.placement.onSchedule(world.request(options), world.now).reply.ok).toBe(true);
+    for (let time = 0; time < 3; time++) heartbeat(pick(1_000));
+    world.pass(80);
+  }
+  expect(winners.size).toBeGreaterThan(50);
+});
+
+test("more shapes than there are tournaments, asked for again and again", () => {
+  const world = new World();
+  for (let at = 0; at < 40; at++) world.report(`n${at}`, { allocatedCpuMillicores: at * 100 });
+  for (let turn = 0; turn < 1_500; turn++) {
+    const cpuMillicores = turn < 700 ? 1 + (turn % 40) : 1_000 + (turn % 5);
+    expect(chosen(world, { cpuMillicores })).toBe("n0");
+  }
+});
