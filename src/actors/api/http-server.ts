@@ -2,9 +2,10 @@
 import { createServer, METHODS, type RequestListener, type Server } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import type { z } from "zod";
 import { ANYBODY, type Caller, refuseCaller, refuseNode } from "../../messages/callers.ts";
 import { type Refusal, refuse } from "../../messages/errors.ts";
-import { ENDPOINTS, type Endpoint, type EndpointName } from "../../messages/http/endpoints.ts";
+import { ENDPOINTS, type Endpoint, type EndpointName, nothing } from "../../messages/http/endpoints.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../kernel/actor.ts";
 import { describeThrown } from "../kernel/outcome.ts";
@@ -17,7 +18,7 @@ import { NO_SUCH_PATH, refusalOfError, sendRefusal, wrongMethod } from "./proble
 import { refuseConnection, refuseMalformed } from "./refused-connection.ts";
 import type { Tls } from "./tls.ts";
 import { type Gate, openGate } from "./tokens.ts";
-import { validatorOf } from "./validation.ts";
+import { compiledValidatorOf, validatorOf } from "./validation.ts";
 
 /** Who is let in, and how many at a time. */
 export interface Access {
@@ -183,17 +184,22 @@ interface Route {
 }
 
 function addEndpoint(app: FastifyInstance, { endpoint, gate, handle }: Route): void {
-  const { method, path, params, query, body, answer, bodyBytesMax } = endpoint;
+  const { method, path, params, query, body, answer, bodyBytesMax, hot = false } = endpoint;
   const reads = method === "post";
-  const schemas = { params, querystring: query, ...(reads ? { body } : {}) };
+  // What nothing reads needs no check either.
+  const schemas = {
+    ...(params === nothing ? {} : { params }),
+    ...(query === nothing ? {} : { querystring: query }),
+    ...(reads ? { body } : {}),
+  };
   app.route({
     method: method.toUpperCase(),
     url: routePath(path),
     bodyLimit: bodyBytesMax,
     schema: { ...schemas, ...(answer === null ? {} : { response: { 200: serialiserSchemaOf(answer) } }) },
-    validatorCompiler: ({ httpPart }) => {
-      const part = httpPart as keyof typeof schemas;
-      return validatorOf(schemas[part] ?? query, part === "querystring" ? "query" : part);
+    validatorCompiler: ({ schema, httpPart = "" }) => {
+      const validator = hot && httpPart === "body" ? compiledValidatorOf : validatorOf;
+      return validator(schema as unknown as z.ZodType, httpPart === "querystring" ? "query" : httpPart);
     },
     // Before the body is read: what a stranger sends costs no more than its head.
     onRequest: (request, reply, done) => {

@@ -1,5 +1,6 @@
 /** Checks what comes from outside against the table's schemas. Nothing is coerced; unknown fields fall away. */
-import type { z } from "zod";
+import { Ajv } from "ajv";
+import { z } from "zod";
 import { type Refusal, refuse } from "../../messages/errors.ts";
 import { describeIssue } from "../../messages/http/scalars.ts";
 
@@ -34,6 +35,20 @@ export function validatorOf(schema: z.ZodType, where: string): (given: unknown) 
     };
   };
 }
+
+/**
+ * The same, with code compiled from the schema's JSON Schema in front: what that takes is right, with defaults put in and
+ * unknown fields taken out in place; zod sees the rest, and says what is wrong with it. On a heartbeat this saves an eighth of
+ * what the whole call costs. Only for schemas whose refinements are in their JSON Schema too: a test compares both.
+ */
+export function compiledValidatorOf(schema: z.ZodType, where: string): (given: unknown) => Checked {
+  const takes = ajv.compile(z.toJSONSchema(schema, { target: "draft-7", io: "output" }));
+  const judge = validatorOf(schema, where);
+  return (given) => (takes(given) ? { value: given } : judge(given));
+}
+
+/** `unicode: false`: lengths are those of JavaScript, as zod counts them. */
+const ajv = new Ajv({ useDefaults: true, removeAdditional: true, unicode: false, strict: false, logger: false });
 
 /** `events[2].sandbox_id` for its path. */
 export function fieldOf(path: readonly PropertyKey[]): string {

@@ -41,13 +41,16 @@ export interface Endpoint<
   readonly errors: readonly ErrorCode[];
   /** Longest body in bytes. */
   readonly bodyBytesMax: number;
+  /** Called all the time: its body is checked by compiled code first. The body's JSON Schema must say all that it asks. */
+  readonly hot?: boolean;
 }
 
 export const BODY_BYTES_MAX = 64 * 2 ** 10;
 /** Room for a roster of 100 000 short ids. */
 export const HEARTBEAT_BYTES_MAX = 8 * 2 ** 20;
 
-const nothing = z.object({});
+/** Where a call reads nothing. */
+export const nothing = z.object({});
 
 /** What any call that reaches the placement actor may be answered. */
 const ANY = ["invalid_argument", "overloaded", "internal", "unavailable"] as const satisfies ErrorCode[];
@@ -90,6 +93,7 @@ export const ENDPOINTS = {
     summary: "Pick a node and, for a creation, reserve on it in the same step.",
     callers: "client",
     body: scheduleBody,
+    hot: true,
     answer: scheduleAnswerSchema,
     errors: [...ANY, "conflict", "payload_too_large", "no_nodes"],
   }),
@@ -98,6 +102,7 @@ export const ENDPOINTS = {
     path: "/v1/reservations/{token}/confirm",
     summary: "The sandbox exists: bind it to its reservation.",
     body: confirmBody,
+    hot: true,
     errors: [...MOVE.errors, "expired"],
   }),
   cancel: endpoint({
@@ -168,6 +173,7 @@ export const ENDPOINTS = {
     summary: "A node reports: its runtime part, its daemon part, or both.",
     callers: "node",
     body: heartbeatBody,
+    hot: true,
     answer: heartbeatAnswerSchema,
     errors: [...ANY, "payload_too_large"],
     bodyBytesMax: HEARTBEAT_BYTES_MAX,
