@@ -68,8 +68,11 @@ export function spawnJournal(system: ActorSystem, options: JournalOptions): Jour
   const startCompaction = compactionOf(system, { directory, module: snapshotModule }, { journal, log, clock });
   let notes: unknown[] = [];
   let noteTimer: Timer | null = null;
+  /** What `open` has read, for the first `read`: a large journal is not gone through twice at a start. */
+  let readAtOpen: JournalContent | null = null;
 
   function append(entries: readonly unknown[], done: (failure: Failure) => void): void {
+    readAtOpen = null;
     const all = notes.length === 0 ? entries : [...notes, ...entries];
     notes = [];
     noteTimer?.cancel();
@@ -85,7 +88,12 @@ export function spawnJournal(system: ActorSystem, options: JournalOptions): Jour
   return {
     async open() {
       const outcome = await journal.ask({ type: "open" }, { deadlineMs: OPEN_DEADLINE_MS });
-      return outcome.ok ? outcome.value.refusal : { kind: "disk", message: `${directory}: ${outcome.error.message}` };
+      if (!outcome.ok) return { kind: "disk", message: `${directory}: ${outcome.error.message}` };
+      if (outcome.value.refusal !== null) return outcome.value.refusal;
+      const content = await readAll(journal);
+      if (!content.ok) return { kind: "damaged", message: content.reason };
+      readAtOpen = content;
+      return null;
     },
     append,
     note(entries) {
@@ -94,7 +102,10 @@ export function spawnJournal(system: ActorSystem, options: JournalOptions): Jour
       noteTimer ??= clock.after(NOTE_WAIT_MS, () => append([], () => undefined));
     },
     read(done) {
-      void readAll(journal).then(done);
+      const content = readAtOpen;
+      readAtOpen = null;
+      if (content === null) void readAll(journal).then(done);
+      else done(content);
     },
   };
 }

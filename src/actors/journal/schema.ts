@@ -25,10 +25,12 @@ export const MIGRATIONS: readonly string[] = [
 export const SCHEMA_VERSION = MIGRATIONS.length;
 
 /**
- * What stays of a write-ahead log after a checkpoint. Without a limit it keeps the size of the largest transaction or
- * compaction that there ever was; 16 MiB spares a busy journal from growing it anew each time.
+ * How long the write-ahead log grows until an append moves it into the file, which costs that append tens of
+ * milliseconds. SQLite's own 1000 pages would be every hundred appends of a busy scheduler.
  */
-const WAL_BYTES_KEPT = 16 * 2 ** 20;
+const WAL_PAGES = 4_000;
+/** What stays of it then. Without a limit it keeps the size of the largest compaction that there ever was. */
+const WAL_BYTES_KEPT = WAL_PAGES * 4_096;
 
 /** The version of a file that is ours; 0 for an empty one. Throws `JournalDamage` for one that is not, or is newer. */
 export function schemaVersionOf(database: DatabaseSync, path: string, newest = SCHEMA_VERSION): number {
@@ -59,7 +61,9 @@ export function bringUpToDate(database: DatabaseSync, path: string, steps = MIGR
   if (version === 0) database.exec("PRAGMA auto_vacuum = INCREMENTAL");
   const mode = database.prepare("PRAGMA journal_mode = WAL").get()?.journal_mode;
   if (mode !== "wal") throw new Error(`${path}: the file system takes no write-ahead log (SQLite says "${mode}")`);
-  database.exec(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${WAL_BYTES_KEPT};`);
+  database.exec(
+    `PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = ${WAL_PAGES}; PRAGMA journal_size_limit = ${WAL_BYTES_KEPT};`,
+  );
   for (const [from, step] of steps.entries()) if (from >= version) migrate(database, step, from + 1);
 }
 
