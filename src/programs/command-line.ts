@@ -15,6 +15,7 @@ import { resourceCommand } from "./resource-command.ts";
 import { scheduleCommand } from "./schedule-command.ts";
 import { schedulerCommand } from "./scheduler-command.ts";
 import { simulateCommand } from "./simulate-command.ts";
+import { tokenCommand } from "./token-command.ts";
 import { unregisterCommand } from "./unregister-command.ts";
 import { upCommand } from "./up-command.ts";
 
@@ -41,6 +42,7 @@ const COMMANDS = [
   cordonCommand,
   uncordonCommand,
   unregisterCommand,
+  tokenCommand,
   journalCommand,
   simulateCommand,
   loadCommand,

@@ -11,8 +11,11 @@ import type { Clock, Timer } from "../../../ports/clock.ts";
 import type { Gate } from "../tokens.ts";
 import { authorizationOf } from "./callers.ts";
 
-/** grpc/grpc, doc/statuscodes.md. */
-const DEADLINE_EXCEEDED = 4;
+/** The other end of a connection, as the system names it. */
+export interface Peer {
+  readonly remoteAddress?: string | undefined;
+  readonly remotePort?: number | undefined;
+}
 
 export interface AdmissionOptions {
   readonly gate: Gate;
@@ -20,14 +23,22 @@ export interface AdmissionOptions {
   readonly callersByPath: ReadonlyMap<string, Callers>;
   /** How long a message may take to arrive once its call has begun. */
   readonly requestWithinMs: number;
+  /** Ends the connection that such a call came on: to end the call alone takes a peer that plays along. */
+  drop(peer: Peer): void;
   readonly clock: Clock;
 }
 
 /**
- * Turns strangers away before their message is read, and ends calls whose message does not arrive in time: the library
- * waits for one for as long as the connection answers pings.
+ * Turns strangers away before their message is read, and drops whoever does not send one in time: the library waits for
+ * as long as the connection answers pings. A client of unary calls sends the whole message with the call.
  */
-export function createAdmission({ gate, callersByPath, requestWithinMs, clock }: AdmissionOptions): ServerInterceptor {
+export function createAdmission({
+  gate,
+  callersByPath,
+  requestWithinMs,
+  drop,
+  clock,
+}: AdmissionOptions): ServerInterceptor {
   return (method, call) => {
     const callers = callersByPath.get(method.path);
     if (callers === undefined) return new ServerInterceptingCall(call);
@@ -39,9 +50,7 @@ export function createAdmission({ gate, callersByPath, requestWithinMs, clock }:
           call.sendStatus({ code: grpcStatusOf(refusal) as status, details: refusal.message });
           return;
         }
-        overdue = clock.after(requestWithinMs, () => {
-          call.sendStatus({ code: DEADLINE_EXCEEDED, details: "the request did not arrive in time" });
-        });
+        overdue = clock.after(requestWithinMs, () => drop(call.getConnectionInfo()));
         next(metadata);
       })
       .withOnReceiveMessage((message, next) => {

@@ -5,7 +5,7 @@ import { ReservationsService } from "../../../messages/proto/generated/evenkeel/
 import { SchedulerService } from "../../../messages/proto/generated/scheduler/v1/scheduler.ts";
 import type { Log } from "../../kernel/actor.ts";
 import type { Access } from "../http-server.ts";
-import { createAdmission } from "./admission.ts";
+import { createAdmission, type Peer } from "./admission.ts";
 import { type CallersOf, RESERVATIONS_CALLERS, SCHEDULER_CALLERS } from "./callers.ts";
 import { createHealth } from "./health.ts";
 import { createGrpcListener } from "./listener.ts";
@@ -45,13 +45,14 @@ export function createGrpcServer({ access, log, ...actors }: GrpcServerOptions):
   const { placement, clock } = actors;
   const { gate, bounds } = access;
   const { requestWithinMs } = bounds;
+  const drop = (peer: Peer): void => listener.drop(peer);
   const callersByPath = new Map([
     ...callersOf(SchedulerService, SCHEDULER_CALLERS),
     ...callersOf(ReservationsService, RESERVATIONS_CALLERS),
   ]);
   const server = new Server({
     ...GRPC_SERVER_OPTIONS,
-    interceptors: [createAdmission({ gate, callersByPath, requestWithinMs, clock })],
+    interceptors: [createAdmission({ gate, callersByPath, requestWithinMs, drop, clock })],
   });
   const scheduler = createUnaryService(SchedulerService, createSchedulerHandlers(actors), {
     bytesMax: { usual: REQUEST_BYTES_MAX, heartbeat: HEARTBEAT_BYTES_MAX },
