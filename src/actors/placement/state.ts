@@ -101,7 +101,7 @@ export class Placement {
       config,
       limited: hasLimits(config.nodeResourceLimit),
       ledger,
-      fleet: new Fleet(config, ledger, slots, now),
+      fleet: new Fleet({ config, ledger, slots, now }),
       slots,
       index: new CandidateIndex(slots, strategy, ports.random),
       silenceFloorMs: Number.NEGATIVE_INFINITY,

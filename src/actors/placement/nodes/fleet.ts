@@ -6,13 +6,21 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { ChangeTime } from "../ledger/record.ts";
 import { type Node, newNode } from "./node.ts";
 
+export interface FleetParts {
+  readonly config: PlacementConfig;
+  readonly ledger: Ledger;
+  /** Hears of every change of a node. */
+  readonly slots: Slots;
+  readonly now: Instant;
+}
+
 export class Fleet {
   readonly nodes = new Map<string, Node>();
   readonly #ledger: Ledger;
   readonly #config: PlacementConfig;
   readonly #slots: Slots;
 
-  constructor(config: PlacementConfig, ledger: Ledger, slots: Slots, now: Instant) {
+  constructor({ config, ledger, slots, now }: FleetParts) {
     this.#config = config;
     this.#ledger = ledger;
     this.#slots = slots;
