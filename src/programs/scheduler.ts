@@ -38,14 +38,16 @@ export async function runScheduler(settings: SchedulerSettings): Promise<number>
   const log = await createLogger(settings);
   const system = createActorSystem(log);
   const clock = systemClock;
+  // First: a wrong file of tokens must not leave a trace in the state directory.
+  const access = openAccess(settings, { clock, log });
   const opened = await openEventLog(system, settings.stateDir, log);
   if ("refusal" in opened) {
     process.stderr.write(`evenkeel: ${opened.refusal}\n`);
     return leave({ system, log, code: 1, deadlineMs: STOP_DEADLINE_MS });
   }
   const { eventLog } = opened;
-  const { http, ...parts } = startScheduler({ system, settings, log, clock, eventLog });
-  const grpc = settings.grpc === null ? null : await createGrpcApi({ settings, ...parts, clock, log });
+  const { http, ...parts } = startScheduler({ system, settings, access, log, clock, eventLog });
+  const grpc = settings.grpc === null ? null : await createGrpcApi({ settings, access, ...parts, clock, log });
   if (settings.unservedKeys.length > 0) {
     const keys = settings.unservedKeys.join(", ");
     log.warn({ keys: settings.unservedKeys }, `the configuration file has keys that are not served: ${keys}`);
@@ -92,6 +94,8 @@ async function tryToServe(
 export interface SchedulerWiring {
   readonly system: ActorSystem;
   readonly settings: SchedulerSettings;
+  /** Of the gRPC server too. */
+  readonly access: Access;
   readonly log: Log;
   readonly clock: Clock;
   readonly eventLog: EventLog;
@@ -101,16 +105,10 @@ export interface RunningScheduler {
   readonly http: HttpServer;
   readonly placement: PlacementClient;
   readonly directories: Directories;
-  /** Of the gRPC server too. */
-  readonly access: Access;
 }
 
-/**
- * Wires the scheduler's actors into a system: HTTP ⇄ placement → directory. Nothing listens yet. Throws `UsageError`
- * when tokens or certificates cannot be read.
- */
-export function startScheduler({ system, settings, log, clock, eventLog }: SchedulerWiring): RunningScheduler {
-  const access = openAccess(settings, { clock, log });
+/** Wires the scheduler's actors into a system: HTTP ⇄ placement → directory. Nothing listens yet. */
+export function startScheduler({ system, settings, access, log, clock, eventLog }: SchedulerWiring): RunningScheduler {
   const config = placementConfigOf(settings);
   const directories = startDirectories(system, {
     settings,
@@ -130,7 +128,7 @@ export function startScheduler({ system, settings, log, clock, eventLog }: Sched
   const metrics = createMetrics({ strategy: settings.strategy, placement, placementEvents, directoryEvents, system });
   const handlers = createHandlers({ placement, directory });
   const http = createHttpServer({ handlers, metrics, version: packageVersion(), access, clock, log });
-  return { http, placement, directories, access };
+  return { http, placement, directories };
 }
 
 /** Why the address cannot be had, in one line with the mend. */

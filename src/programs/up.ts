@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import { systemClock } from "../ports/clock.ts";
+import { openAccess } from "./access.ts";
 import { createActorSystem } from "./actor-system.ts";
 import { formatAddress, type HostAndPort, isLoopback } from "./address.ts";
 import { USUAL_SCHEDULER_URL } from "./api-client-settings.ts";
@@ -31,13 +32,15 @@ export async function runUp(settings: UpSettings): Promise<number> {
   const stopped = untilStopped();
   const log = await createLogger(settings.scheduler);
   const system = createActorSystem(log);
+  const clock = systemClock;
+  const access = openAccess(settings.scheduler, { clock, log });
   const opened = await openEventLog(system, settings.scheduler.stateDir, log);
   if ("refusal" in opened) {
     complain(opened.refusal);
     return leave({ system, log, code: 1, deadlineMs: STOP_DEADLINE_MS });
   }
   const { eventLog } = opened;
-  const { http } = startScheduler({ system, settings: settings.scheduler, log, clock: systemClock, eventLog });
+  const { http } = startScheduler({ system, settings: settings.scheduler, access, log, clock, eventLog });
   let daemon: RunningDaemon | null = null;
 
   async function end(code: number): Promise<number> {

@@ -6,6 +6,7 @@ import type { WireReservation } from "../../../src/messages/http/reservation.ts"
 import type { Clock } from "../../../src/ports/clock.ts";
 import { systemClock } from "../../../src/ports/clock.ts";
 import { systemRandom } from "../../../src/ports/random.ts";
+import { openAccess } from "../../../src/programs/access.ts";
 import { type RunningScheduler, startScheduler } from "../../../src/programs/scheduler.ts";
 import { resolveSchedulerSettings } from "../../../src/programs/scheduler-settings.ts";
 import { type LogLine, recordingLog } from "../../fakes/log.ts";
@@ -87,7 +88,8 @@ export async function startApi({
   const log = recordingLog(lines);
   const system = new ActorSystem({ clock, random: systemRandom, logFor: () => log });
   const settings = resolveSchedulerSettings({ flags, environment: {}, file: null });
-  const scheduler = startScheduler({ system, settings, log, clock, eventLog });
+  const access = openAccess(settings, { clock, log });
+  const scheduler = startScheduler({ system, settings, access, log, clock, eventLog });
   const { host, port } = await scheduler.http.listen({ host: "127.0.0.1", port: 0 });
   return new RunningApi(`http://${host}:${port}`, scheduler, system, lines);
 }

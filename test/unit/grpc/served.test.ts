@@ -5,6 +5,7 @@ import type { EventLog } from "../../../src/actors/placement/event-log.ts";
 import { HeartbeatRequest, SchedulerService } from "../../../src/messages/proto/generated/scheduler/v1/scheduler.ts";
 import { systemClock } from "../../../src/ports/clock.ts";
 import { systemRandom } from "../../../src/ports/random.ts";
+import { openAccess } from "../../../src/programs/access.ts";
 import { createGrpcApi } from "../../../src/programs/grpc-api.ts";
 import { startScheduler } from "../../../src/programs/scheduler.ts";
 import { resolveSchedulerSettings } from "../../../src/programs/scheduler-settings.ts";
@@ -44,7 +45,8 @@ async function start(flags: Record<string, string> = {}) {
   const clock = systemClock;
   const system = new ActorSystem({ clock, random: systemRandom, logFor: () => log });
   const settings = resolveSchedulerSettings({ flags, environment: {}, file: null });
-  const { placement, directories, http, access } = startScheduler({ system, settings, log, clock, eventLog });
+  const access = openAccess(settings, { clock, log });
+  const { placement, directories, http } = startScheduler({ system, settings, access, log, clock, eventLog });
   const grpc = await createGrpcApi({ settings, placement, directories, access, clock, log });
   const { host, port } = await grpc.listen({ host: "127.0.0.1", port: 0 });
   const client = new GrpcClient(`${host}:${port}`);
