@@ -65,13 +65,22 @@ function endOfString(text: string, start: number): number {
 
 /** Not recursive: whoever asks for the members has not made sure of the depth. */
 function membersOf(parsed: unknown): number {
-  const left: unknown[] = [parsed];
+  const left: object[] = [];
+  const visit = (value: unknown): void => {
+    if (typeof value === "object" && value !== null) left.push(value);
+  };
+  visit(parsed);
   let members = 0;
   for (let value = left.pop(); value !== undefined; value = left.pop()) {
-    if (typeof value !== "object" || value === null) continue;
-    const held: unknown[] = Array.isArray(value) ? value : Object.values(value);
-    if (!Array.isArray(value)) members += held.length;
-    for (const each of held) if (typeof each === "object" && each !== null) left.push(each);
+    if (Array.isArray(value)) {
+      for (const each of value) visit(each);
+      continue;
+    }
+    // What a parser made has no other names than its own.
+    for (const name in value) {
+      members += 1;
+      visit((value as Readonly<Record<string, unknown>>)[name]);
+    }
   }
   return members;
 }

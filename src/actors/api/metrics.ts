@@ -7,6 +7,7 @@ import type { ActorSystem } from "../kernel/system.ts";
 import type { PlacementClient, PlacementEvents } from "../placement/client.ts";
 import { addFleetMetrics } from "./fleet-metrics.ts";
 import { addReservationMetrics } from "./reservation-metrics.ts";
+import { TallyCounter } from "./tally.ts";
 
 export interface MetricsSources {
   /** The configured one; labels of schedule metrics. */
@@ -74,7 +75,7 @@ function addScheduleMetrics(registry: Registry, { strategy, placement }: Metrics
     buckets: DURATION_BUCKETS_S,
     registers,
   });
-  const assignments = new Counter({
+  const assignments = new TallyCounter({
     name: "evenkeel_schedule_assignments_total",
     help: "Schedules that were answered with a node.",
     labelNames: ["strategy"],
@@ -86,15 +87,14 @@ function addScheduleMetrics(registry: Registry, { strategy, placement }: Metrics
     labelNames: ["reason"],
     registers,
   });
-  assignments.inc({ strategy }, 0);
   for (const reason of REJECTION_REASONS) rejections.inc({ reason }, 0);
   const observeOk = duration.labels({ strategy, status: "ok" });
-  const countAssignment = assignments.labels({ strategy });
+  const assigned = assignments.series({ strategy });
   placement.events.on("answered", ({ message, reply, durationMs }) => {
     if (message.type !== "schedule") return;
     if (reply.ok) {
       observeOk.observe(durationMs / 1000);
-      countAssignment.inc();
+      assigned.add();
       return;
     }
     const { refusal } = reply;

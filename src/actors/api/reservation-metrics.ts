@@ -3,6 +3,7 @@ import { Counter, Histogram, type Registry } from "prom-client";
 import type { PlacementMessage, Reply } from "../../messages/placement.ts";
 import type { Change, Notice, PlacementEvent } from "../placement/client.ts";
 import type { MetricsSources } from "./metrics.ts";
+import { TallyCounter } from "./tally.ts";
 
 /** The transition that a question asks for. */
 const ASKED: Readonly<Partial<Record<PlacementMessage["type"], string>>> = {
@@ -33,7 +34,7 @@ const AGE_BUCKETS_S = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 360
 
 export function addReservationMetrics(registry: Registry, sources: MetricsSources, durationBuckets: number[]): void {
   const registers = [registry];
-  const transitions = new Counter({
+  const transitions = new TallyCounter({
     name: "evenkeel_reservation_transitions_total",
     help: "Transitions of reservations that happened (ok) or were asked for in vain.",
     labelNames: ["transition", "result"],
@@ -46,24 +47,36 @@ export function addReservationMetrics(registry: Registry, sources: MetricsSource
     buckets: durationBuckets,
     registers,
   });
-  for (const transition of new Set(Object.values(HAPPENED))) transitions.inc({ transition, result: "ok" }, 0);
+  const happened = mapValues(HAPPENED, (transition) => transitions.series({ transition, result: "ok" }));
+  const inVain = mapValues(ASKED, (transition) => ({
+    replay: transitions.series({ transition, result: "replay" }),
+    conflict: transitions.series({ transition, result: "conflict" }),
+    not_found: transitions.series({ transition, result: "not_found" }),
+  }));
+  const duration = mapValues(ASKED, (transition) => durations.labels({ transition }));
   sources.placement.events.on("answered", ({ message, reply, durationMs }) => {
-    const transition = ASKED[message.type];
-    if (transition === undefined || (message.type === "schedule" && message.hint === "none")) return;
-    durations.observe({ transition }, durationMs / 1000);
+    if (message.type === "schedule" && message.hint === "none") return;
+    duration[message.type]?.observe(durationMs / 1000);
     const result = resultOf(reply);
-    if (result !== null) transitions.inc({ transition, result });
+    if (result !== null) inVain[message.type]?.[result].add();
   });
 
   const count = countEvents(registry);
   sources.placementEvents.on("committed", ({ events, notices }) => {
     for (const event of events) {
-      const transition = HAPPENED[event.change.type];
-      if (transition !== undefined) transitions.inc({ transition, result: "ok" });
+      happened[event.change.type]?.add();
       count.event(event);
     }
     for (const notice of notices) count.notice(notice);
   });
+}
+
+function mapValues<Key extends string, From, To>(
+  record: Readonly<Partial<Record<Key, From>>>,
+  map: (value: From) => To,
+): Readonly<Partial<Record<Key, To>>> {
+  const entries = Object.entries<From>(record as Readonly<Record<Key, From>>);
+  return Object.fromEntries(entries.map(([key, value]) => [key, map(value)])) as Partial<Record<Key, To>>;
 }
 
 /** Null: it happened, which its event counts; or it never reached the reservation. */
