@@ -10,6 +10,9 @@ if (Number(major) < OLDEST_NODE) {
   );
   process.exitCode = 1;
 } else {
+  // A reader that has seen enough (`| head`) ends a program that only shows; a log that nobody takes ends nothing.
+  process.stdout.on("error", () => process.exit(0));
+  process.stderr.on("error", () => undefined);
   const { run } = await import("./programs/command-line.ts");
   const code = await run(process.argv.slice(2));
   // Idle keep-alive connections and parked threads must not keep a finished program alive.

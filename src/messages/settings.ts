@@ -15,10 +15,12 @@ export function durationBetween(leastMs: number, mostMs: number): z.ZodType<numb
   });
 }
 
+const DECIMAL = /^\s*[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?\s*$/i;
+
 /** A finite number of at least `least`. */
 export function numberFrom(least: number): z.ZodType<number, unknown> {
   return z.unknown().transform((given, context) => {
-    const number = typeof given === "string" && given.trim() !== "" ? Number(given) : given;
+    const number = typeof given === "string" && DECIMAL.test(given) ? Number(given) : given;
     if (typeof number !== "number" || !Number.isFinite(number) || number < least) {
       return refuse(context, `${show(given)} is not a number of at least ${least}`);
     }
@@ -38,6 +40,9 @@ export function oneOf<const Word extends string>(words: readonly Word[]): z.ZodT
 export function textNamed(what: string): z.ZodType<string, unknown> {
   return z.unknown().transform((given, context) => {
     if (typeof given !== "string") return refuse(context, `${show(given)} is not ${what}`);
+    // `--socket --check` would otherwise take the next flag for its value.
+    if (given.startsWith("--"))
+      return refuse(context, `${show(given)} is a flag, not ${what}; write ./${given} if it is`);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
     if (given === "" || /[\u0000-\u001f\u007f]/.test(given)) return refuse(context, `${show(given)} is not ${what}`);
     return given;
@@ -99,6 +104,7 @@ export function refuse(context: z.RefinementCtx, message: string): never {
 /** A value as an error quotes it, cut so that the error stays one line. */
 export function show(given: unknown): string {
   if (given === undefined) return "nothing";
-  const text = JSON.stringify(given) ?? String(given);
+  // JSON would write the numbers of TOML that it does not have (inf, nan) as null.
+  const text = typeof given === "number" ? String(given) : (JSON.stringify(given) ?? String(given));
   return text.length > 80 ? `${text.slice(0, 77)}…` : text;
 }

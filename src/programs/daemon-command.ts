@@ -2,7 +2,7 @@ import { Command } from "commander";
 import { checkSampling } from "./check-sampling.ts";
 import type { Finish } from "./command-line.ts";
 import { DAEMON_SETTINGS } from "./daemon-settings.ts";
-import { addFlags, flagOf, resolveSettings, variableOf } from "./options.ts";
+import { addFlags, configurationFileOf, flagOf, resolveSettings, variableOf } from "./options.ts";
 import { preferSmallHeap } from "./small-heap.ts";
 
 const MORE_HELP = `
@@ -23,7 +23,7 @@ export function daemonCommand(finish: Finish): Command {
     .option("--check", "validate the configuration, show what would be sampled from where, and exit");
   addFlags(command, DAEMON_SETTINGS);
   return command.addHelpText("after", MORE_HELP).action(async (flags: Record<string, unknown>) => {
-    const file = (flags.config as string | undefined) ?? process.env.EVENKEEL_CONFIG ?? null;
+    const file = configurationFileOf(flags, process.env);
     const settings = resolveSettings(DAEMON_SETTINGS, { flags, environment: process.env, file });
     if (flags.check === true) return finish(checkSampling(settings, process.stdout));
     preferSmallHeap();

@@ -13,8 +13,10 @@ import {
 } from "../actors/resource-server/actor.ts";
 import { readBootId } from "../actors/sampler/boot-id.ts";
 import { type ConductorMessage, type ConductorReplies, conductor, type Seat } from "../actors/sampler/conductor.ts";
+import { readOpenFilesLimit } from "../actors/sampler/self-limits.ts";
 import type { CacheMessage, Published } from "../messages/resource.ts";
 import { type Sample, type SamplerInit, SOURCES, type Source } from "../messages/sampling.ts";
+import { type KernelRoots, systemRoots } from "../ports/kernel-roots.ts";
 import { createActorSystem } from "./actor-system.ts";
 import { openCredentials } from "./credentials.ts";
 import type { DaemonSettings } from "./daemon-settings.ts";
@@ -55,6 +57,19 @@ export async function runDaemon(settings: DaemonSettings): Promise<number> {
   return leave({ system, log, code: 0, deadlineMs: STOP_DEADLINE_MS });
 }
 
+/** More than a node has consumers. */
+const CONNECTIONS_MAX = 1_000;
+const CONNECTIONS_LEAST = 16;
+/** What the daemon needs of its descriptors for threads, samples and its own reports, with room to spare. */
+const DESCRIPTORS_KEPT = 100;
+
+/** Clients must not take the descriptors that sampling needs. */
+function connectionsMaxOf(roots: KernelRoots): number {
+  const limit = readOpenFilesLimit(roots);
+  if (limit.kind !== "found") return CONNECTIONS_MAX;
+  return Math.min(CONNECTIONS_MAX, Math.max(CONNECTIONS_LEAST, Number(limit.value) - DESCRIPTORS_KEPT));
+}
+
 /** Why there is nothing to sample, in one line; null where there is. */
 export function missingProcfs({ proc }: Pick<DaemonSettings, "proc">): string | null {
   if (existsSync(join(proc, "self", "stat")) || existsSync(join(proc, "stat"))) return null;
@@ -79,6 +94,7 @@ export function startDaemon(system: ActorSystem, settings: DaemonSettings): Runn
       socketMode: settings.socketMode,
       socketGroup: settings.socketGroup,
       intervalMs: settings.intervalMs,
+      connectionsMax: connectionsMaxOf(systemRoots),
     }),
   );
   const { schedulerUrl } = settings;

@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import type { Finish } from "./command-line.ts";
 import { GATEWAY_SETTINGS } from "./gateway-settings.ts";
-import { addFlags, flagOf, resolveSettings, variableOf } from "./options.ts";
+import { addFlags, configurationFileOf, flagOf, resolveSettings, variableOf } from "./options.ts";
 
 const MORE_HELP = `
 POST /sandboxes and /sandboxes-cold are scheduled, sent to a node, and their reservations closed by what became of them.
@@ -22,7 +22,7 @@ export function gatewayCommand(finish: Finish): Command {
     .option("--config <FILE>", "configuration file, TOML or JSON");
   addFlags(command, GATEWAY_SETTINGS);
   return command.addHelpText("after", MORE_HELP).action(async (flags: Record<string, unknown>) => {
-    const file = (flags.config as string | undefined) ?? process.env.EVENKEEL_CONFIG ?? null;
+    const file = configurationFileOf(flags, process.env);
     const settings = resolveSettings(GATEWAY_SETTINGS, { flags, environment: process.env, file });
     // Loaded only when it runs: the other commands need none of it.
     const { runGateway } = await import("./gateway.ts");

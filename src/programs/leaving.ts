@@ -1,10 +1,10 @@
 import type { Logger } from "pino";
 import type { ActorSystem } from "../actors/kernel/system.ts";
 
-/** The first SIGTERM or SIGINT. Asked for early, so that a signal during the start is not missed. */
+/** The first SIGTERM or SIGINT, or the end of the terminal. Asked for early, so that a signal during the start is not missed. */
 export function untilStopped(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
-    for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve(signal));
+    for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.once(signal, () => resolve(signal));
   });
 }
 

@@ -14,7 +14,14 @@ const STDERR = 2;
  */
 export async function createLogger({ logLevel, logFormat }: LoggingOptions): Promise<Logger> {
   const pretty = logFormat === "pretty" || (logFormat === "auto" && process.stderr.isTTY);
-  return pino({ level: logLevel, base: null }, pretty ? await prettyStream() : destination({ fd: STDERR, sync: true }));
+  return pino({ level: logLevel, base: null }, pretty ? await prettyStream() : jsonStream());
+}
+
+/** Lines that cannot be written, as on a full disk, are lost: the program does not end for its log. */
+function jsonStream(): DestinationStream {
+  const stream = destination({ fd: STDERR, sync: true });
+  stream.on("error", () => undefined);
+  return stream;
 }
 
 // Loaded only where a person looks on: it costs a daemon memory that nobody would see the use of.

@@ -72,11 +72,18 @@ export function resolveSettings<S extends Settings>(settings: S, given: Given): 
   return values as Values<S>;
 }
 
+/** The file that `--config` or `EVENKEEL_CONFIG` names; null where neither does. An empty variable counts as unset. */
+export function configurationFileOf(flags: Readonly<Record<string, unknown>>, environment: NodeJS.ProcessEnv) {
+  const named = flags.config ?? environment.EVENKEEL_CONFIG;
+  return typeof named === "string" && named !== "" ? named : null;
+}
+
 /** The keys and values of a TOML or JSON file. Throws `UsageError`. */
 export function readConfigurationFile(path: string): Readonly<Record<string, unknown>> {
   let text: string;
   try {
-    text = readFileSync(path, "utf8");
+    // Some editors put a byte order mark first, which neither format allows.
+    text = readFileSync(path, "utf8").replace(/^\uFEFF/, "");
   } catch (thrown) {
     throw new UsageError(`--config: ${path} cannot be read: ${(thrown as Error).message}`);
   }

@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import type { Finish } from "./command-line.ts";
-import { addFlags, flagOf, variableOf } from "./options.ts";
+import { addFlags, configurationFileOf, flagOf, variableOf } from "./options.ts";
 import { resolveSchedulerSettings, SCHEDULER_SETTINGS } from "./scheduler-settings.ts";
 
 const MORE_HELP = `
@@ -21,7 +21,7 @@ export function schedulerCommand(finish: Finish): Command {
     .option("--config <FILE>", "configuration file, TOML or JSON");
   addFlags(command, SCHEDULER_SETTINGS);
   return command.addHelpText("after", MORE_HELP).action(async (flags: Record<string, unknown>) => {
-    const file = (flags.config as string | undefined) ?? process.env.EVENKEEL_CONFIG ?? null;
+    const file = configurationFileOf(flags, process.env);
     const settings = resolveSchedulerSettings({ flags, environment: process.env, file });
     // Loaded only when it runs: the other commands need none of it.
     const { runScheduler } = await import("./scheduler.ts");

@@ -179,6 +179,7 @@ describe.skipIf(withoutFuse !== null)(`a thread that sleeps in statfs${withoutFu
     const tree = new LivingTree("no-limits");
     using filestore = new FuseFilesystem(COUNTS);
     await using daemon = await startDaemon({ tree: tree.path, args: OFTEN });
+    await daemon.until(({ cpu }) => cpu === 4);
     const threads = daemon.threadCount;
     // Whatever is opened below a filesystem that does not answer sleeps, O_NONBLOCK or not.
     using _held = filestore.holdEverything();

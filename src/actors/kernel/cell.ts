@@ -139,8 +139,13 @@ export class Cell {
         })(),
       died: (reason) => current(() => this.#restartLater(reason))(),
     };
-    const host = this.#open(inherited, events);
-    if (life === this.#life) this.#host = host;
+    try {
+      const host = this.#open(inherited, events);
+      if (life === this.#life) this.#host = host;
+    } catch (thrown) {
+      // No thread could be started, for want of memory, descriptors or tasks: that passes.
+      events.died(describeThrown(thrown));
+    }
   }
 
   /** A state that cannot be handed over is a failure like another: it is told, and the next life starts afresh. */

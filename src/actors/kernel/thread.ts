@@ -64,10 +64,15 @@ export class Thread {
       execArgv: [],
     });
     this.#surface = Comlink.wrap<ThreadSurface>(port1 as unknown as Comlink.Endpoint);
-    this.#whenGone = this.#pool.run({ port: port2 }, { transferList: [port2] }).then(
+    // A worker that fails before it takes its task is an event of the pool, and the task then stays pending for ever.
+    const failedToStart = new Promise<string>((resolve) => {
+      this.#pool.on("error", (thrown: unknown) => resolve(describeThrown(thrown)));
+    });
+    const task = this.#pool.run({ port: port2 }, { transferList: [port2] }).then(
       () => "it has ended",
       (thrown: unknown) => describeThrown(thrown),
     );
+    this.#whenGone = Promise.race([task, failedToStart]);
     this.#whenGone.then((reason) => {
       port1.close();
       this.#onGone(reason);

@@ -25,16 +25,17 @@ export interface ResourceServerOptions {
   /** Name or number of the group; null leaves the process's own. */
   readonly socketGroup: string | null;
   readonly intervalMs: number;
+  readonly connectionsMax: number;
 }
 
 /** Owns the Unix socket and the newest answer; that is all that a request reads. */
 export function resourceServer(options: ResourceServerOptions): LocalActor<ResourceServerMessage> {
-  const { socketPath: path, socketMode: mode, socketGroup: group, intervalMs } = options;
+  const { socketPath: path, socketMode: mode, socketGroup: group, intervalMs, connectionsMax } = options;
   return {
     create: ({ clock }: ActorContext): Actor<ResourceServerMessage> => {
       let current: Published | null = null;
       let claimed: { release(): void } | null = null;
-      const server = createResourceHttpServer({ current: () => current, intervalMs, clock });
+      const server = createResourceHttpServer({ current: () => current, intervalMs, connectionsMax, clock });
 
       function onListen(answer: (refusal: string | null) => void): void {
         claimSocket(server, { path, mode, group }).then(

@@ -7,7 +7,7 @@ const OUTCOMES: readonly SourceOutcome[] = ["ok", "none", "failed", "missed"];
  * The observations in Prometheus text format (version 0.0.4), as of `nowMs` (monotonic). Unknown ones are left out: a
  * gauge that keeps its last value would look like knowledge.
  */
-export async function renderMetrics({ snapshot, sources }: Published, nowMs: number): Promise<string> {
+export async function renderMetrics({ snapshot, sources, capacityAtMs }: Published, nowMs: number): Promise<string> {
   const registry = new Registry();
   const gauge = (name: string, help: string, labelNames: string[] = []): Gauge =>
     new Gauge({ name: `evenkeel_${name}`, help, labelNames, registers: [registry] });
@@ -16,8 +16,9 @@ export async function renderMetrics({ snapshot, sources }: Published, nowMs: num
   for (const [metric, ratio] of Object.entries(snapshot.utilization))
     if (ratio !== null) utilization.set({ metric }, ratio);
 
-  if (snapshot.cpu > 0) gauge("capacity_cpu_cores", "Effective CPU capacity in whole cores.").set(snapshot.cpu);
-  if (snapshot.memoryBytes > 0n) {
+  // Less than a core is a capacity of 0; one that was never read is none.
+  if (capacityAtMs !== null) gauge("capacity_cpu_cores", "Effective CPU capacity in whole cores.").set(snapshot.cpu);
+  if (capacityAtMs !== null) {
     gauge("capacity_memory_bytes", "Effective memory capacity.").set(Number(snapshot.memoryBytes));
   }
   if (snapshot.storageBytes !== null) {

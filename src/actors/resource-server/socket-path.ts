@@ -1,7 +1,17 @@
 import { createHash } from "node:crypto";
-import { chmodSync, chownSync, lstatSync, mkdirSync, readFileSync, renameSync, type Stats, unlinkSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  type Stats,
+  unlinkSync,
+} from "node:fs";
 import { connect, createServer, type Server } from "node:net";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 
 /** Why the socket cannot be had, in one line for the operator. */
 export class SocketRefusal extends Error {}
@@ -78,7 +88,7 @@ function requireShort(path: string, asked: string): void {
   const bytes = Buffer.byteLength(path);
   if (bytes > LONGEST_PATH_BYTES) {
     throw new SocketRefusal(
-      `${asked}: the path is too long for a Unix socket (at most ${LONGEST_PATH_BYTES - 12} bytes)`,
+      `${asked}: the path is ${bytes - LONGEST_PATH_BYTES} bytes too long for a Unix socket; choose a shorter one with --socket`,
     );
   }
 }
@@ -112,12 +122,20 @@ function requireOwn(folder: string): void {
  */
 async function lock(path: string): Promise<Server> {
   const guard = createServer();
-  const name = createHash("sha256").update(path).digest("hex").slice(0, 32);
+  const name = createHash("sha256").update(trueName(path)).digest("hex").slice(0, 32);
   await new Promise<void>((resolve, reject) => {
-    guard.once("error", () => reject(new SocketRefusal(`${path}: another daemon is just starting there`)));
+    guard.once("error", (error: NodeJS.ErrnoException) => {
+      const why = error.code === "EADDRINUSE" ? "another daemon is just starting there" : explain(error, path);
+      reject(new SocketRefusal(`${path}: ${why}`));
+    });
     guard.listen(`\0evenkeel-${name}`, resolve);
   });
   return guard;
+}
+
+/** The same for every spelling of the path. */
+function trueName(path: string): string {
+  return join(realpathSync(dirname(path)), basename(path));
 }
 
 async function refuseOccupied(path: string): Promise<void> {

@@ -9,6 +9,7 @@
  *     --sandbox-cgroup ─────────────────┘
  */
 
+import { existsSync } from "node:fs";
 import type { KernelRoots } from "../../ports/kernel-roots.ts";
 import { cpuacctDirectory } from "./cgroup-cpuacct.ts";
 import {
@@ -80,15 +81,34 @@ export function readCgroupView(init: DiscoveryInit): CgroupViewReading {
   const problems: Problem[] = [];
   if (memberships.kind === "failed") problems.push({ from: selfCgroupPath(init), outcome: memberships });
   if (mounts.kind === "failed") problems.push({ from: mountinfoPath(init), outcome: mounts });
-  return { view: { mounts: listOf(mounts), memberships: listOf(memberships), sandboxCgroup, sys }, problems };
+  const visible = withoutHidden(listOf(mounts), sys);
+  return { view: { mounts: visible, memberships: listOf(memberships), sandboxCgroup, sys }, problems };
+}
+
+/** Of several mounts of one hierarchy, those that lead nowhere (hidden, or out of this root) are left out. */
+function withoutHidden(mounts: readonly CgroupMount[], sys: string): readonly CgroupMount[] {
+  const hierarchyOf = ({ version, controllers }: CgroupMount): string => `${version} ${controllers.join()}`;
+  return mounts.filter((mount) => {
+    const alike = mounts.filter((other) => hierarchyOf(other) === hierarchyOf(mount));
+    return alike.length === 1 || existsSync(directoryOf(mount, [], sys));
+  });
 }
 
 /** The cgroups that apply for one controller, at most {@link CGROUPS_MAX}. */
-export function discoverCgroups({ view, problems }: CgroupViewReading, controller: Controller): Discovery {
+export function discoverCgroups({ view, problems: known }: CgroupViewReading, controller: Controller): Discovery {
   const cgroups = applicableCgroups(view, controller);
+  const unreadable = cgroups.filter(({ path }) => path.includes(REPLACEMENT)).map(unreadablePath);
+  const problems = [...known, ...unreadable];
   if (cgroups.length <= CGROUPS_MAX) return { cgroups, problems };
   const leftOut = { from: view.sys, outcome: failed(`more than ${CGROUPS_MAX} cgroups apply for ${controller}`) };
   return { cgroups: cgroups.slice(0, CGROUPS_MAX), problems: [...problems, leftOut] };
+}
+
+/** What decoding puts in place of bytes that are not UTF-8. A path that holds it opens another file, or none. */
+const REPLACEMENT = "\uFFFD";
+
+function unreadablePath({ directory }: Cgroup): Problem {
+  return { from: directory, outcome: failed("the cgroup's name is not UTF-8") };
 }
 
 // A kernel without cgroups has neither file, and then no cgroup applies.

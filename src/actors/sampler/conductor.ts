@@ -47,6 +47,9 @@ export interface ConductorOptions {
   readonly firstRefreshMs: number;
 }
 
+/** A worker thread that is not up by then will not be soon. */
+const STARTING_MS = 5_000;
+
 export function conductor(options: ConductorOptions): LocalActor<ConductorMessage> {
   return { create: (context) => createConductor(options, context) };
 }
@@ -59,6 +62,7 @@ function createConductor(options: ConductorOptions, context: ActorContext): Acto
   /** The last tick in which each source was heard. */
   const heard = new Map<Source, number>();
   const silent = new Set<Source>();
+  const failing = new Set<Source>();
   let freshPlaces = 0;
   let tick = 0;
   /** The last tick whose end the cache was told of. */
@@ -91,6 +95,8 @@ function createConductor(options: ConductorOptions, context: ActorContext): Acto
     const why = `no answer to sample ${missedTick}`;
     cache.tell({ type: "missed", source, tick: missedTick, why });
     if (silent.has(source)) return;
+    // At the start its thread is still loading; that is no news.
+    if (!heard.has(source) && clock.monotonicMs() - startedAtMs < STARTING_MS) return;
     silent.add(source);
     log.warn({ source, tick: missedTick }, `${source} is unknown: its sampler did not answer by the next tick`);
   }
@@ -117,9 +123,23 @@ function createConductor(options: ConductorOptions, context: ActorContext): Acto
     // other answer is due, and the next tick would take a sampler that has just come back for a silent one.
     heard.set(source, tick);
     if (silent.delete(source)) log.info({ source, tick: observation.tick }, `${source} is sampled again`);
+    noteFailure(observation);
     cache.tell(observation);
     if (refreshedTick < tick && seats.every((seat) => heard.get(seat.source) === tick)) endRefresh(tick);
     if (firstRefreshAnswers !== null && seats.every((seat) => heard.has(seat.source))) endFirstRefresh();
+  }
+
+  /** A source that cannot be read is logged when that begins and when it ends, not at each sample. */
+  function noteFailure({ source, failed, readings, tick: sampled }: Observation): void {
+    if (failed === failing.has(source)) return;
+    if (!failed) {
+      failing.delete(source);
+      log.info({ source, tick: sampled }, `${source} can be read again`);
+      return;
+    }
+    failing.add(source);
+    const why = readings.filter(({ ratio }) => ratio === null).map((reading) => `${reading.from}: ${reading.why}`);
+    log.warn({ source, tick: sampled, why }, `${source} cannot be read in full: ${why[0]}`);
   }
 
   function onFirstRefresh(answer: () => void): void {

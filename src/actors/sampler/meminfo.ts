@@ -2,17 +2,17 @@ import { join } from "node:path";
 import type { KernelRoots } from "../../ports/kernel-roots.ts";
 import { parseUnsigned } from "./integer.ts";
 import { readAndParse, VALUE_BYTES_MAX } from "./kernel-file.ts";
-import { failed, found, type Outcome, quote } from "./outcome.ts";
+import { failed, found, none, type Outcome, quote } from "./outcome.ts";
 
 /** The host's memory now. Source: proc(5), `/proc/meminfo`. */
 export interface Meminfo {
   /** Usable RAM, in bytes. */
   readonly totalBytes: bigint;
   /**
-   * An estimate of what can be allocated without swapping, in bytes; null where the kernel has no such line (before
-   * Linux 3.14). MemFree is no substitute: it leaves out the page cache, which is most of a healthy host's memory.
+   * An estimate of what can be allocated without swapping, in bytes; none where the kernel has no such line (before
+   * Linux 3.14). Failed by itself: the total is as good as ever. MemFree is no substitute: it leaves out the page cache, which is most of a healthy host's memory.
    */
-  readonly availableBytes: bigint | null;
+  readonly availableBytes: Outcome<bigint>;
 }
 
 export const meminfoPath = (roots: KernelRoots): string => join(roots.proc, "meminfo");
@@ -26,10 +26,8 @@ export function parseMeminfo(text: string): Outcome<Meminfo> {
   const total = memoryLine(text, "MemTotal");
   if (total === null) return failed("no MemTotal line");
   if (total.kind !== "found") return total;
-  const available = memoryLine(text, "MemAvailable");
-  if (available === null) return found({ totalBytes: total.value, availableBytes: null });
-  if (available.kind !== "found") return available;
-  return found({ totalBytes: total.value, availableBytes: available.value });
+  const availableBytes = memoryLine(text, "MemAvailable") ?? none("no MemAvailable line");
+  return found({ totalBytes: total.value, availableBytes });
 }
 
 /** The bytes of the line `name:  123 kB` (kB being 1024 bytes); null when there is no such line. */

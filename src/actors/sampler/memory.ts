@@ -3,7 +3,7 @@ import { discoverCgroups, readCgroupView } from "./cgroup-discovery.ts";
 import { readMemoryLimitBytes, readMemoryUsageBytes } from "./cgroup-memory.ts";
 import { type Meminfo, meminfoPath, readMeminfo } from "./meminfo.ts";
 import { cgroupInputs, type Input, observeMetric } from "./metric-observation.ts";
-import { failed, none, type Outcome } from "./outcome.ts";
+import { failed, type Outcome } from "./outcome.ts";
 import { usageRatio } from "./ratio.ts";
 import type { MetricSampler, SamplerPorts } from "./sampler.ts";
 
@@ -27,9 +27,9 @@ function measureHost(init: SamplerInit): Input {
 
 /** `(MemTotal − MemAvailable) / MemTotal`. */
 export function hostMemoryRatio({ totalBytes, availableBytes }: Meminfo): Outcome<number> {
-  if (availableBytes === null) return none("no MemAvailable line");
-  if (availableBytes > totalBytes) {
-    return failed(`MemAvailable is ${availableBytes} bytes, more than MemTotal, ${totalBytes} bytes`);
+  if (availableBytes.kind !== "found") return availableBytes;
+  if (availableBytes.value > totalBytes) {
+    return failed(`MemAvailable is ${availableBytes.value} bytes, more than MemTotal, ${totalBytes} bytes`);
   }
-  return usageRatio(totalBytes - availableBytes, totalBytes);
+  return usageRatio(totalBytes - availableBytes.value, totalBytes);
 }

@@ -87,16 +87,31 @@ describe("a sampler that does not answer by the next tick", () => {
   test("is missed for each tick and logged once, until it is heard again", async () => {
     const { reference, pass, missed, log } = begin();
     await pass(0);
-    for (const tick of [1, 2, 3]) {
+    reference.tell(observed("disk", 1));
+    for (const tick of [1, 2, 3, 4]) {
       reference.tell(observed("cpu", tick));
       reference.tell(observed("pid", tick));
       await pass(1_000);
     }
-    expect(missed()).toEqual(["disk 1", "disk 2", "disk 3"]);
+    expect(missed()).toEqual(["disk 2", "disk 3", "disk 4"]);
     expect(log.lines.map(({ level }) => level)).toEqual(["warn"]);
-    reference.tell(observed("disk", 1)); // its late answer
+    reference.tell(observed("disk", 2)); // its late answer
     await turns();
     expect(log.lines.map(({ level }) => level)).toEqual(["warn", "info"]);
+  });
+
+  test("is no news in the first 5 s, while its thread may still be loading", async () => {
+    const { reference, pass, missed, log } = begin();
+    await pass(0);
+    for (const tick of [1, 2, 3, 4]) {
+      reference.tell(observed("cpu", tick));
+      reference.tell(observed("pid", tick));
+      await pass(1_000);
+    }
+    expect(missed()).toEqual(["disk 1", "disk 2", "disk 3", "disk 4"]);
+    expect(log.lines).toEqual([]);
+    await pass(1_000);
+    expect(log.lines.filter(({ text }) => text.startsWith("disk")).map(({ level }) => level)).toEqual(["warn"]);
   });
 
   test("has its late answer used", async () => {
@@ -114,12 +129,15 @@ describe("a sampler that does not answer by the next tick", () => {
       for (const source of ["cpu", "pid"] as const) reference.tell(observed(source, tick));
     };
     await pass(0);
-    others(1);
-    await pass(1_000); // the disk's sample 1 is missed; sample 2 is refused by its full mailbox
     reference.tell(observed("disk", 1));
-    others(2);
+    others(1);
     await pass(1_000);
-    expect(missed()).toEqual(["disk 1"]);
+    others(2);
+    await pass(1_000); // the disk's sample 2 is missed; sample 3 is refused by its full mailbox
+    reference.tell(observed("disk", 2));
+    others(3);
+    await pass(1_000);
+    expect(missed()).toEqual(["disk 2"]);
     expect(log.lines.map(({ level }) => level)).toEqual(["warn", "info"]);
   });
 
@@ -157,6 +175,20 @@ describe("a sampler that does not answer by the next tick", () => {
     await pass(1_000);
     expect(moves).toEqual([]);
   });
+});
+
+test("a source that cannot be read is logged with its reason when that begins and when it ends", async () => {
+  const { reference, pass, log } = begin();
+  const readings = [{ from: "/srv/store", ratio: null, why: "statfs ENOENT" }];
+  await pass(0);
+  for (const failed of [true, true, false, false]) {
+    reference.tell({ ...observed("disk", 1), ratio: failed ? null : 0.5, failed, readings: failed ? readings : [] });
+    await turns();
+  }
+  expect(log.lines.map(({ level, text }) => `${level} ${text}`)).toEqual([
+    "warn disk cannot be read in full: /srv/store: statfs ENOENT",
+    "info disk can be read again",
+  ]);
 });
 
 describe("the first refresh", () => {

@@ -13,20 +13,22 @@ const readingOf = (tree: KernelTree, path: string, sandboxCgroup: string | null 
 
 describe("the host", () => {
   test("(MemTotal − MemAvailable) / MemTotal", () => {
-    expect(hostMemoryRatio({ totalBytes: 1000n, availableBytes: 250n })).toEqual(found(0.75));
-    expect(hostMemoryRatio({ totalBytes: 1000n, availableBytes: 1000n })).toEqual(found(0));
-    expect(hostMemoryRatio({ totalBytes: 1000n, availableBytes: 0n })).toEqual(found(1));
+    expect(hostMemoryRatio({ totalBytes: 1000n, availableBytes: found(250n) })).toEqual(found(0.75));
+    expect(hostMemoryRatio({ totalBytes: 1000n, availableBytes: found(1000n) })).toEqual(found(0));
+    expect(hostMemoryRatio({ totalBytes: 1000n, availableBytes: found(0n) })).toEqual(found(1));
   });
 
   test("without MemAvailable there is no ratio: MemFree is never taken instead", () => {
-    expect(hostMemoryRatio({ totalBytes: 1000n, availableBytes: null })).toEqual(none("no MemAvailable line"));
+    expect(hostMemoryRatio({ totalBytes: 1000n, availableBytes: none("no MemAvailable line") })).toEqual(
+      none("no MemAvailable line"),
+    );
     const tree = new KernelTree("no-limits");
     tree.write("proc/meminfo", "MemTotal: 1000 kB\nMemFree: 400 kB\n");
     expect(sample(tree)).toMatchObject({ ratio: null, failed: false });
   });
 
   test("MemAvailable above MemTotal is invalid; cgroups still count", () => {
-    expect(hostMemoryRatio({ totalBytes: 1000n, availableBytes: 1001n })).toEqual(
+    expect(hostMemoryRatio({ totalBytes: 1000n, availableBytes: found(1001n) })).toEqual(
       failed("MemAvailable is 1001 bytes, more than MemTotal, 1000 bytes"),
     );
     const tree = new KernelTree("v2");
@@ -35,7 +37,7 @@ describe("the host", () => {
   });
 
   test("MemTotal of 0 has no ratio", () => {
-    expect(hostMemoryRatio({ totalBytes: 0n, availableBytes: 0n })).toEqual(none("the limit is 0"));
+    expect(hostMemoryRatio({ totalBytes: 0n, availableBytes: found(0n) })).toEqual(none("the limit is 0"));
   });
 
   test("a host with every page available is at 0, not null", () => {
