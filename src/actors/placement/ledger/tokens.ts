@@ -19,22 +19,28 @@ const PUBLIC_BYTES = 9;
 // 144 bits, above the 128 that a token must have. Both are multiples of 3 bytes, which encode without a remainder.
 const SECRET_BYTES = 18;
 const PUBLIC_LENGTH = (PUBLIC_BYTES * 4) / 3;
-const NAME_LENGTH = PUBLIC_LENGTH + (SECRET_BYTES * 4) / 3;
+const SECRET_LENGTH = (SECRET_BYTES * 4) / 3;
+const ID_LENGTH = PREFIX_LENGTH + PUBLIC_LENGTH;
+const TOKEN_LENGTH = ID_LENGTH + SECRET_LENGTH;
 // One call for secure bytes, and one to encode them, cost more than a whole selection: a block spreads both over many.
 const NAMES_PER_BLOCK = 128;
 const BLOCK_BYTES = NAMES_PER_BLOCK * (PUBLIC_BYTES + SECRET_BYTES);
+const EACH_NAME = new RegExp(`(.{${PUBLIC_LENGTH}})(.{${SECRET_LENGTH}})`, "g");
 
 export function createNameMint(random: Random): NameMint {
   let block = "";
   let used = 0;
   return () => {
     if (used >= block.length) {
-      block = Buffer.from(random.bytes(BLOCK_BYTES)).toString("base64url");
+      const text = Buffer.from(random.bytes(BLOCK_BYTES)).toString("base64url");
+      // Written out whole, so that each name is one slice of the block: a string made of parts is three that are kept.
+      block = text.replace(EACH_NAME, "rs_$1rt_$1$2");
       used = 0;
     }
-    const name = block.slice(used, used + NAME_LENGTH);
-    used += NAME_LENGTH;
-    return { id: `rs_${name.slice(0, PUBLIC_LENGTH)}`, token: `rt_${name}` };
+    const tokenAt = used + ID_LENGTH;
+    const names = { id: block.slice(used, tokenAt), token: block.slice(tokenAt, tokenAt + TOKEN_LENGTH) };
+    used = tokenAt + TOKEN_LENGTH;
+    return names;
   };
 }
 
