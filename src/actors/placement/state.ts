@@ -252,7 +252,7 @@ export class Placement {
         leaseEndMs >= now.nowMs + config.uncertainTtlMs &&
         (fleet.nodes.get(terms.nodeId)?.ledger ?? false),
     });
-    fleet.awaitAll();
+    fleet.awaitAll(now.nowMs);
     this.#guardAgainst();
   }
 

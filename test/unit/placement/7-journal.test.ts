@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Change, PlacementEvent } from "../../../src/actors/placement/events.ts";
+import { snapshotOf } from "../../../src/actors/placement/journal-snapshot.ts";
 import { violatedSums } from "../../../src/actors/placement/ledger/check-sums.ts";
 import { createPlacement, type Placement } from "../../../src/actors/placement/state.ts";
 import type { ReservationView } from "../../../src/messages/placement.ts";
@@ -250,6 +251,41 @@ describe("7. durability", () => {
     expect(back.state(reservation)).toBe("pending");
     back.pass(1);
     expect(back.state(reservation)).toBe("expired");
+  });
+
+  test("a compaction, which knows no configuration, does not undo that a node is a ledger node by it", () => {
+    const configured = { nodes: [{ nodeId: "a", endpoint: "http://a", ledger: true }] };
+    const before = new World(configured);
+    before.resource("a", { inventoryNone: false, cpuMillicores: 8 * CPU, memoryBytes: 8 * GIB });
+    const reservation = before.reserve();
+    before.ask({ type: "uncertain", handle: reservation.token ?? "" });
+    const next = new World(configured);
+    next.placement.replay(snapshotOf(before.events) as PlacementEvent[], next.now);
+    expect(next.placement.core.fleet.nodes.get("a")?.ledger).toBe(true);
+  });
+
+  test("a restart, or a rebuild after a failed commit, forgets no node that was heard until then, however old", () => {
+    const hours = 3_600_000;
+    const before = new World();
+    before.report("a");
+    for (let hour = 0; hour < 26; hour++) {
+      before.pass(hours);
+      before.report("a");
+    }
+    const mine = before.confirm(before.reserve(), "s1");
+    before.ask({ type: "cordon", nodeId: "a", reason: "swap" });
+    const world = before.restart(1_000);
+    world.tick();
+    world.pass(2_000);
+    world.tick();
+    expect(world.state(mine)).toBe("confirmed");
+    expect(world.node("a")).toMatchObject({ cordoned: true, reservations: { confirmed: 1 } });
+    // Silent for as long after it, the node is forgotten.
+    for (let passedMs = 0; passedMs < 24 * hours; passedMs += 10_000) {
+      world.pass(10_000);
+      world.tick();
+    }
+    expect(world.state(mine)).toBe("released");
   });
 
   test("a restart orphans nothing by one roster", () => {

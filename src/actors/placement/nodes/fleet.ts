@@ -1,5 +1,5 @@
 /** Every node that is known, and how durable changes move one. Like the ledger it decides nothing. */
-import type { PlacementConfig } from "../config.ts";
+import type { PlacementConfig, StaticNode } from "../config.ts";
 import type { Instant, NodeChange, NodeRecord } from "../events.ts";
 import type { Slots } from "../index/slots.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -19,12 +19,14 @@ export class Fleet {
   readonly #ledger: Ledger;
   readonly #config: PlacementConfig;
   readonly #slots: Slots;
+  readonly #configured: ReadonlyMap<string, StaticNode>;
 
   constructor({ config, ledger, slots, now }: FleetParts) {
     this.#config = config;
     this.#ledger = ledger;
     this.#slots = slots;
-    for (const configured of config.nodes ?? []) this.#make(configured.nodeId, now);
+    this.#configured = new Map((config.nodes ?? []).map((node) => [node.nodeId, node]));
+    for (const nodeId of this.#configured.keys()) this.#make(nodeId, now);
   }
 
   /** Whether heartbeats of this node are taken: any, where the configuration names none. */
@@ -47,14 +49,21 @@ export class Fleet {
     applyTo(node, change, at);
   }
 
-  /** Every node that any event named, as after a restart: to be heard before it is a candidate. */
-  awaitAll(): void {
-    for (const node of this.nodes.values()) node.awaited = node.journaled && node.unregistered === null;
+  /**
+   * Every node that any event named, as after a restart: to be heard before it is a candidate. Its reports are in no log,
+   * so how long it has been silent is not known: that counts from now, or a node that reported a second before the
+   * restart would be taken for one that nobody has heard since it registered.
+   */
+  awaitAll(nowMs: number): void {
+    for (const node of this.nodes.values()) {
+      node.awaited = node.journaled && node.unregistered === null;
+      node.knownSinceMs = nowMs;
+    }
     this.#slots.touchAll();
   }
 
   #make(nodeId: string, now: Instant): Node {
-    const configured = this.#config.nodes?.find((entry) => entry.nodeId === nodeId) ?? null;
+    const configured = this.#configured.get(nodeId) ?? null;
     const node = newNode({ nodeId, configured, account: this.#ledger.accountOf(nodeId), now });
     this.nodes.set(nodeId, node);
     this.#slots.add(node);

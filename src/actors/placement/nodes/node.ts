@@ -48,7 +48,7 @@ export interface Node {
   readonly streaks: Streaks;
   generation: number;
   /** When silence began to count for a part that was never heard. */
-  readonly knownSinceMs: number;
+  knownSinceMs: number;
   /** Turn in which it was last chosen by any request; 0: never. */
   lastChosenTurn: number;
   /** Times of the newest failed outcomes since the last confirm, oldest first. */
