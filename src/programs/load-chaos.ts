@@ -4,6 +4,8 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { describeThrown } from "../actors/kernel/outcome.ts";
+import type { Chaos } from "../actors/load/chaos.ts";
 import { listReservations, readinessOf } from "../actors/load/evidence.ts";
 import type { Promised } from "../actors/load/messages.ts";
 import { brokenPromises, doubleBooked, type KnownReservation } from "../actors/load/promises.ts";
@@ -11,7 +13,7 @@ import { SchedulerCalls } from "../actors/load/scheduler-calls.ts";
 import type { Clock } from "../ports/clock.ts";
 import { pause } from "../ports/pause.ts";
 import type { Random } from "../ports/random.ts";
-import { type Chaos, LoadError } from "./load-run.ts";
+import { LoadError } from "./load-run.ts";
 
 /** Short enough that abandoned leases end within a run; far above what a restart takes. */
 const LEASE = "20s";
@@ -83,7 +85,7 @@ export class ChaosScheduler implements Chaos {
         }
         await living;
         await this.#untilReady(calls);
-        await this.#audit(calls, kill);
+        if (!this.#over) await this.#audit(calls, kill);
         if (kill % 10 === 0 || kill === kills) {
           say(
             `  ${kill} of ${kills} kills, ${this.#promised.size} reservations promised, ${this.broken.length} broken`,
@@ -111,7 +113,8 @@ export class ChaosScheduler implements Chaos {
     const [program = ""] = process.argv.slice(1);
     const flags = ["--placement-reservation-ttl", LEASE, "--uncertain-ttl", UNCERTAIN_TTL, "--log-format", "json"];
     const args = ["scheduler", "--http", address, "--state-dir", join(this.#folder, "state"), ...flags];
-    const child = spawn(process.execPath, [program, ...args], { stdio: ["ignore", "ignore", "pipe"] });
+    // A group of its own: Ctrl-C is for the load run, which needs a scheduler to clean up.
+    const child = spawn(process.execPath, [program, ...args], { stdio: ["ignore", "ignore", "pipe"], detached: true });
     this.#child = child;
     let said = "";
     return new Promise((resolve, reject) => {
@@ -136,9 +139,16 @@ export class ChaosScheduler implements Chaos {
   async #untilReady(calls: SchedulerCalls): Promise<void> {
     const { clock } = this.#ports;
     const untilMs = clock.monotonicMs() + START_WITHIN_MS;
-    for (let readiness = await readinessOf(calls); !readiness.ready; readiness = await readinessOf(calls)) {
-      if (clock.monotonicMs() > untilMs) throw new LoadError(`restarted, it does not get ready: ${readiness.why}`);
-      await pause(clock, POLL_MS);
+    for (let why = "it has not been asked"; ; await pause(clock, POLL_MS)) {
+      if (this.#over) return;
+      if (clock.monotonicMs() > untilMs) throw new LoadError(`restarted, the scheduler does not get ready: ${why}`);
+      try {
+        const readiness = await readinessOf(calls);
+        if (readiness.ready) break;
+        ({ why } = readiness);
+      } catch (thrown) {
+        why = describeThrown(thrown);
+      }
     }
     this.leasesLastUntilWallMs = clock.wallMs() + UNCERTAIN_TTL_MS;
   }

@@ -14,10 +14,10 @@ import {
   type Invariant,
   promisesKept,
 } from "../actors/load/audit.ts";
+import { asRestartsLeft, CHAOS_PATIENCE, type Chaos } from "../actors/load/chaos.ts";
 import { gatherEvidence, listNodes, readinessOf, type SchedulerEvidence } from "../actors/load/evidence.ts";
 import type {
   Fired,
-  Promised,
   RequesterInit,
   RequesterMessage,
   RequesterPost,
@@ -27,7 +27,7 @@ import type {
   SyntheticNodesMessage,
   SyntheticNodesReplies,
 } from "../actors/load/messages.ts";
-import type { LoadPlan, Patience } from "../actors/load/plan.ts";
+import type { LoadPlan } from "../actors/load/plan.ts";
 import { type ClientRecord, type Durations, isGranted, type TIMED_CALLS } from "../actors/load/records.ts";
 import { SchedulerCalls } from "../actors/load/scheduler-calls.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -51,17 +51,6 @@ export interface LoadPorts {
   readonly say: (line: string) => void;
   /** Kills and restarts the scheduler while requests are fired; null leaves it alone. */
   readonly chaos: Chaos | null;
-}
-
-export interface Chaos {
-  /** A client was told something. */
-  heard(promised: Promised): void;
-  /** Ends when it is over, with the scheduler up again; rejects when that cannot be had. */
-  wreak(): Promise<void>;
-  /** What did not hold after a restart. */
-  readonly broken: readonly string[];
-  /** Leases of before the last restart may last until then; Unix milliseconds. */
-  readonly leasesLastUntilWallMs: number;
 }
 
 /** When the ledger is audited: with abandoned reservations still pending, and when nothing is any more. */
@@ -96,8 +85,6 @@ const EXPIRY_SHOWS_WITHIN_MS = 1_000;
 const READY_WITHIN_MS = 20_000;
 const READY_POLL_MS = 100;
 const PROGRESS_EVERY_MS = 1_000;
-/** A minute of tries, since the scheduler may be killed again and again; four requests a second of each client. */
-const CHAOS_PATIENCE: Patience = { triesMax: 120, longestPauseMs: 500, restMs: 250 };
 const BYTES_PER_MIB = 2 ** 20;
 
 export class LoadRun {
@@ -120,7 +107,7 @@ export class LoadRun {
   }
 
   async execute(): Promise<LoadResult> {
-    const { clock, say } = this.#ports;
+    const { clock, say, chaos } = this.#ports;
     const terms = this.#terms;
     this.#nodes = this.#spawnNodes();
     await this.#untilReady();
@@ -131,10 +118,14 @@ export class LoadRun {
     const startMs = clock.monotonicMs();
     this.#saidAtMs = startMs;
     const wreaked = this.#wreak();
+    wreaked.catch(() => undefined); // Awaited below, once the clients are done.
     const fired = await this.#fire(foreign);
     await wreaked;
     const firedMs = clock.monotonicMs() - startMs;
-    const records = this.#asRestartsLeft(fired.flatMap((each) => each.records));
+    const records = asRestartsLeft(
+      fired.flatMap((each) => each.records),
+      chaos,
+    );
     say("auditing under load");
     const underLoad = await this.#audit("under load", INVARIANTS_UNDER_LOAD, records, new Set());
     await this.#waitForLeases(records);
@@ -172,17 +163,6 @@ export class LoadRun {
   #brokenPromises(): LoadResult["findings"] {
     const { chaos } = this.#ports;
     return chaos === null ? [] : [{ invariant: promisesKept, violations: chaos.broken, when: "under load" }];
-  }
-
-  /** A restart leaves a lease some time more than it had. */
-  #asRestartsLeft(records: readonly ClientRecord[]): readonly ClientRecord[] {
-    const lastUntilMs = this.#ports.chaos?.leasesLastUntilWallMs ?? Number.NEGATIVE_INFINITY;
-    return records.map((record) => {
-      if (record.outcome !== "granted") return record;
-      const { grant } = record;
-      const leaseEndsAtWallMsMost = Math.max(grant.leaseEndsAtWallMsMost, lastUntilMs);
-      return { ...record, grant: { ...grant, leaseEndsAtWallMsMost } };
-    });
   }
 
   #stopFiring(): void {

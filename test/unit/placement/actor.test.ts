@@ -166,6 +166,18 @@ describe("a failed commit: answered as unknown, rebuilt from the log, repeated t
   });
 });
 
+test("a log that makes no sense is not served from: it says why, and is tried again", async () => {
+  const log = promptLog();
+  log.kept.push({ position: 1, wallMs: 1, change: { type: "settled", id: "rs_nobody" } });
+  const running = startPlacement({ log });
+  expect(await running.ask(scheduleOf())).toMatchObject({ ok: false, refusal: { code: "unavailable" } });
+  const waitsFor = "the log failed: it cannot be replayed: settled: no reservation rs_nobody";
+  expect(await running.client.readiness()).toEqual({ ready: false, waitsFor });
+  log.kept.length = 0;
+  running.clock.advance(1_000);
+  expect(await running.client.readiness()).toEqual({ ready: true, waitsFor: null });
+});
+
 describe("a handler that throws", () => {
   test("is answered internal and counted, is not tried again, and costs no other message anything", async () => {
     const chance = seededRandom(1);
