@@ -2,7 +2,7 @@ import type { EventEmitter } from "eventemitter3";
 import type { Clock } from "../../ports/clock.ts";
 import type { Lane } from "./actor.ts";
 import { type Backoff, backoffMs } from "./backoff.ts";
-import type { Host, HostEvents, OpenHost } from "./host.ts";
+import type { Host, HostEvents, OnFailure, OpenHost } from "./host.ts";
 import { type Envelope, Mailbox } from "./mailbox.ts";
 import { type ActorErrorCode, describeThrown } from "./outcome.ts";
 
@@ -10,6 +10,7 @@ import { type ActorErrorCode, describeThrown } from "./outcome.ts";
 export interface KernelEvents {
   /** A life ended by a failure; the next begins in `retryMs`. Null: the actor goes on with the state it has. */
   failed: (failure: { actor: string; reason: string; retryMs: number | null }) => void;
+  /** A life after a failed one has begun; `lives` counts it and all before. */
   restarted: (life: { actor: string; lives: number }) => void;
   moved: (move: { actor: string; place: string }) => void;
   /** A full mailbox refused a message. */
@@ -23,7 +24,7 @@ export interface CellOptions {
    * After a handler threw: `restart` begins a new life, for actors whose state can be had again; `resume` goes on with
    * the next message, for actors whose handlers change nothing before they can no longer throw.
    */
-  readonly onFailure: "restart" | "resume";
+  readonly onFailure: OnFailure;
   readonly backoff: Backoff;
   readonly clock: Clock;
   readonly events: EventEmitter<KernelEvents>;
@@ -33,7 +34,7 @@ export interface CellOptions {
  * ```
  * starting ──started──▶ running ──failed──▶ waiting ──back-off over──▶ starting
  *     └──────died──────────────────────────────▲
- * any ──move──▶ starting (elsewhere)         any ──stop──▶ stopped
+ * any but stopped ──move──▶ starting (elsewhere)         any ──stop──▶ stopped
  * ```
  * While starting, messages queue; while waiting or stopped, they are refused as `actor_dead`.
  */
@@ -54,6 +55,8 @@ export class Cell {
   #host: Host | null = null;
   /** Tells the present life's notifications from those of an earlier one. */
   #life = 0;
+  /** How many have begun, counting the present one. */
+  #lives = 0;
   #state: CellState = "starting";
   #inHand = 0;
   #pumping = false;
@@ -65,7 +68,7 @@ export class Cell {
     this.#options = options;
     this.#mailbox = new Mailbox(options.mailboxCapacity);
     this.#open = open;
-    this.#begin(undefined);
+    this.#begin(undefined, { afterFailure: false });
   }
 
   get state(): CellState {
@@ -102,7 +105,7 @@ export class Cell {
     // Not awaited: a life that is stuck would never let the next begin.
     old?.stop().catch(() => undefined);
     if (life !== this.#life) return; // stopped or moved again meanwhile
-    this.#begin(inherited);
+    this.#begin(inherited, { afterFailure: false });
     this.#options.events.emit("moved", { actor: this.name, place });
   }
 
@@ -116,28 +119,34 @@ export class Cell {
     await old?.stop();
   }
 
-  #begin(inherited: unknown): void {
+  #onStarted(afterFailure: boolean): void {
+    this.#state = "running";
+    this.#startedAtMs = this.#options.clock.monotonicMs();
+    this.#lives++;
+    if (afterFailure) this.#options.events.emit("restarted", { actor: this.name, lives: this.#lives });
+    this.#pumpSoon();
+  }
+
+  #begin(inherited: unknown, { afterFailure }: { readonly afterFailure: boolean }): void {
     this.#state = "starting";
     const life = ++this.#life;
-    const current = (run: () => void) => (): void => {
-      if (life === this.#life) run();
-    };
+    const isPresent = (): boolean => life === this.#life;
     const events: HostEvents = {
-      started: current(() => {
-        this.#state = "running";
-        this.#startedAtMs = this.#options.clock.monotonicMs();
-        if (this.#failuresInRow > 0) {
-          this.#options.events.emit("restarted", { actor: this.name, lives: this.#life });
-        }
-        this.#pumpSoon();
-      }),
-      handled: (failure) =>
-        current(() => {
-          this.#inHand--;
-          if (failure !== null) this.#onFailure(failure);
-          else this.#pumpSoon();
-        })(),
-      died: (reason) => current(() => this.#restartLater(reason))(),
+      started: () => {
+        if (isPresent()) this.#onStarted(afterFailure);
+      },
+      handled: (failure) => {
+        if (!isPresent()) return;
+        this.#inHand--;
+        if (failure !== null) this.#onFailure(failure);
+        else this.#pumpSoon();
+      },
+      drainFailed: (reason) => {
+        if (isPresent()) this.#onFailure(reason);
+      },
+      died: (reason) => {
+        if (isPresent()) this.#restartLater(reason);
+      },
     };
     try {
       const host = this.#open(inherited, events);
@@ -187,13 +196,7 @@ export class Cell {
       delivered++;
       host.deliver(envelope);
     }
-    if (host !== null && this.#host === host && delivered > 0) {
-      try {
-        host.drained();
-      } catch (thrown) {
-        this.#onFailure(describeThrown(thrown));
-      }
-    }
+    if (host !== null && this.#host === host && delivered > 0) host.drained();
     return delivered;
   }
 
@@ -218,7 +221,7 @@ export class Cell {
     this.#failWaiting("it failed and has not been restarted yet");
     events.emit("failed", { actor: this.name, reason, retryMs });
     clock.after(retryMs, () => {
-      if (life === this.#life) this.#begin(undefined);
+      if (life === this.#life) this.#begin(undefined, { afterFailure: true });
     });
   }
 

@@ -6,6 +6,8 @@ export interface HostEvents {
   started(): void;
   /** One delivered message has been handled; `failure` says what the handler threw, null when it did not. */
   handled(failure: string | null): void;
+  /** `drained` threw. */
+  drainFailed(reason: string): void;
   /** The actor cannot go on where it is: it could not be made, or its thread is gone. Nothing follows this. */
   died(reason: string): void;
 }
@@ -26,3 +28,9 @@ export interface Host {
 
 /** Starts a life. `inherited` is what the previous one handed over. */
 export type OpenHost = (inherited: unknown, events: HostEvents) => Host;
+
+/**
+ * What becomes of an actor whose handler threw: `restart` ends that life, and nothing reaches it any more; `resume` goes
+ * on with the next message.
+ */
+export type OnFailure = "restart" | "resume";

@@ -31,7 +31,11 @@ export function openLocalHost(make: () => Actor<Message> | Promise<Actor<Message
       events.handled(handle(actor, envelope));
     },
     drained() {
-      actor?.drained?.();
+      try {
+        actor?.drained?.();
+      } catch (thrown) {
+        events.drainFailed(describeThrown(thrown));
+      }
     },
     async handover() {
       return actor?.handover?.();

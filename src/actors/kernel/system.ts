@@ -4,7 +4,7 @@ import type { Random } from "../../ports/random.ts";
 import type { Actor, ActorContext, ActorModule, Lane, LocalActor, Log, Message, PortableActor } from "./actor.ts";
 import { type Backoff, DEFAULT_BACKOFF } from "./backoff.ts";
 import { Cell, type CellState, type KernelEvents } from "./cell.ts";
-import type { OpenHost } from "./host.ts";
+import type { OnFailure, OpenHost } from "./host.ts";
 import { openLocalHost } from "./local-host.ts";
 import { createReference, type Reference, type Replies } from "./reference.ts";
 import { Thread } from "./thread.ts";
@@ -20,7 +20,7 @@ const DEFAULT_MAILBOX_CAPACITY = 10_000;
 
 export interface SpawnOptions {
   readonly mailboxCapacity?: number;
-  readonly onFailure?: "restart" | "resume";
+  readonly onFailure?: OnFailure;
   readonly backoff?: Backoff;
   /** Who gets what the actor posts. */
   readonly outlet?: Pick<Reference<Message>, "tell">;
@@ -153,7 +153,8 @@ export class ActorSystem {
         post: (message: Message) => void options.outlet?.tell(message),
         tellSelf: (message: Message, lane?: Lane) => this.#tell(name, message, lane),
       };
-      return this.#threadAt(place).open(name, portable, inherited, events, sink);
+      const onFailure = options.onFailure ?? "restart";
+      return this.#threadAt(place).open({ actor: name, portable, inherited, onFailure }, events, sink);
     };
   }
 

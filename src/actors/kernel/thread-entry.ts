@@ -7,6 +7,7 @@ import * as Comlink from "comlink";
 import { systemClock } from "../../ports/clock.ts";
 import { systemRandom } from "../../ports/random.ts";
 import type { Actor, ActorModule, Lane, LogLevel, Message } from "./actor.ts";
+import type { OnFailure } from "./host.ts";
 import { handle } from "./local-host.ts";
 import { describeThrown } from "./outcome.ts";
 
@@ -14,6 +15,7 @@ import { describeThrown } from "./outcome.ts";
 export type ThreadReport =
   | { readonly kind: "answer"; readonly question: number; readonly value: unknown }
   | { readonly kind: "post"; readonly actor: string; readonly message: Message }
+  | { readonly kind: "drain_failed"; readonly actor: string; readonly reason: string }
   | { readonly kind: "self"; readonly actor: string; readonly message: Message; readonly lane: Lane }
   | {
       readonly kind: "log";
@@ -30,6 +32,13 @@ export interface StartRequest {
   readonly module: string;
   readonly init: unknown;
   readonly inherited: unknown;
+  readonly onFailure: OnFailure;
+}
+
+/** What became of a posted message that was not handled. */
+export interface PostFailure {
+  readonly code: "failed" | "actor_dead";
+  readonly reason: string;
 }
 
 /** The call surface of a thread. Failures are returned as text: a thrown error would lose what it was on the way. */
@@ -37,8 +46,8 @@ export interface ThreadSurface {
   connect(sink: ThreadSink): void;
   /** Null, or why the actor could not be made. */
   start(request: StartRequest): Promise<string | null>;
-  /** Null when handled, or what the handler threw. `question` is null for a message that was told. */
-  post(actor: string, message: Message, question: number | null): string | null;
+  /** Null when handled. `question` is null for a message that was told. */
+  post(actor: string, message: Message, question: number | null): PostFailure | null;
   handover(actor: string): unknown;
   stop(actor: string): void;
   /** Stops every actor and lets the thread end. */
@@ -61,20 +70,32 @@ export default function runThread({ port }: { port: MessagePort }): Promise<void
 
 function createSurface(ended: () => void): ThreadSurface {
   const actors = new Map<string, Actor<Message>>();
+  /** Actors that shall end with their first failure. */
+  const fragile = new Set<string>();
+  /** Counts the starts and stops of each name: a start whose module was still loading must not outlive a stop. */
+  const orders = new Map<string, number>();
   let report: ThreadSink = () => undefined;
-  let drainSoon: Set<Actor<Message>> | null = null;
+  let drainSoon: Set<string> | null = null;
 
-  const drainAfterThisTurn = (actor: Actor<Message>): void => {
-    if (actor.drained === undefined) return;
+  const drain = (name: string): void => {
+    try {
+      actors.get(name)?.drained?.();
+    } catch (thrown) {
+      report({ kind: "drain_failed", actor: name, reason: describeThrown(thrown) });
+    }
+  };
+
+  const drainAfterThisTurn = (name: string): void => {
+    if (actors.get(name)?.drained === undefined) return;
     if (drainSoon === null) {
       drainSoon = new Set();
       setImmediate(() => {
         const due = drainSoon ?? [];
         drainSoon = null;
-        for (const each of due) each.drained?.();
+        for (const name of due) drain(name);
       });
     }
-    drainSoon.add(actor);
+    drainSoon.add(name);
   };
 
   const logAt =
@@ -82,7 +103,14 @@ function createSurface(ended: () => void): ThreadSurface {
     (fields: object, text: string): void =>
       report({ kind: "log", actor, level, fields, text });
 
+  const order = (name: string): number => {
+    const next = (orders.get(name) ?? 0) + 1;
+    orders.set(name, next);
+    return next;
+  };
+
   const stop = (name: string): void => {
+    order(name);
     const actor = actors.get(name);
     actors.delete(name);
     actor?.stopped?.();
@@ -92,10 +120,14 @@ function createSurface(ended: () => void): ThreadSurface {
     connect(sink) {
       report = sink;
     },
-    async start({ actor: name, module, init, inherited }) {
+    async start({ actor: name, module, init, inherited, onFailure }) {
+      stop(name);
+      const mine = order(name);
       try {
         const { createActor } = (await import(module)) as ActorModule;
-        stop(name);
+        if (orders.get(name) !== mine) return "it was stopped while it was loading";
+        if (onFailure === "restart") fragile.add(name);
+        else fragile.delete(name);
         actors.set(
           name,
           createActor(init, {
@@ -120,14 +152,20 @@ function createSurface(ended: () => void): ThreadSurface {
       }
     },
     post(name, message, question) {
-      const actor = actors.get(name) ?? null;
-      const failure = handle(actor, {
+      const actor = actors.get(name);
+      if (actor === undefined) return { code: "actor_dead", reason: "its life there has ended" };
+      const reason = handle(actor, {
         message,
         answer: question === null ? null : (value) => report({ kind: "answer", question, value }),
         fail: null,
       });
-      if (actor !== null) drainAfterThisTurn(actor);
-      return failure;
+      if (reason === null) {
+        drainAfterThisTurn(name);
+        return null;
+      }
+      // What was posted behind it must not reach a state that is given up.
+      if (fragile.has(name)) stop(name);
+      return { code: "failed", reason };
     },
     handover: (name) => actors.get(name)?.handover?.(),
     stop,

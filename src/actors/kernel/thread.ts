@@ -1,9 +1,9 @@
 import { MessageChannel } from "node:worker_threads";
 import * as Comlink from "comlink";
 import { Piscina } from "piscina";
-import type { Clock } from "../../ports/clock.ts";
+import type { Clock, Timer } from "../../ports/clock.ts";
 import type { Lane, Log, Message, PortableActor } from "./actor.ts";
-import type { Host, HostEvents } from "./host.ts";
+import type { Host, HostEvents, OnFailure } from "./host.ts";
 import type { Envelope } from "./mailbox.ts";
 import { moduleUrl } from "./module-url.ts";
 import { describeThrown } from "./outcome.ts";
@@ -28,6 +28,15 @@ export interface ActorSink {
   readonly log: Log;
 }
 
+/** What begins in a thread. */
+export interface Life {
+  readonly actor: string;
+  readonly portable: PortableActor;
+  /** What the previous life handed over. */
+  readonly inherited: unknown;
+  readonly onFailure: OnFailure;
+}
+
 interface Tenant {
   readonly events: HostEvents;
   readonly sink: ActorSink;
@@ -43,7 +52,7 @@ export class Thread {
   readonly #pool: Piscina;
   readonly #surface: Comlink.Remote<ThreadSurface>;
   readonly #tenants = new Map<string, Tenant>();
-  readonly #questions = new Map<number, { actor: string; envelope: Envelope }>();
+  readonly #questions = new Map<number, { tenant: Tenant; envelope: Envelope }>();
   /** Names of the actors whose messages were posted and not yet handled, oldest first: a thread works in that order. */
   readonly #unhandled = new Map<number, string>();
   #nextPost = 1;
@@ -97,23 +106,27 @@ export class Thread {
   }
 
   /** Begins a life of an actor in this thread. */
-  open(actor: string, portable: PortableActor, inherited: unknown, events: HostEvents, sink: ActorSink): Host {
+  open({ actor, portable, inherited, onFailure }: Life, events: HostEvents, sink: ActorSink): Host {
     const tenant: Tenant = { events, sink };
     if (this.#gone !== null) {
       events.died(`thread ${this.name} is gone: ${this.#gone}`);
     } else {
       this.#tenants.set(actor, tenant);
-      this.#start(actor, portable, inherited, tenant);
+      this.#start({ actor, portable, inherited, onFailure }, tenant);
     }
     return {
       window: WINDOW,
-      deliver: (envelope) => this.#deliver(actor, envelope, events),
+      deliver: (envelope) => this.#deliver(actor, envelope, tenant),
       drained: () => undefined,
       handover: () => this.#call(this.#surface.handover(actor)),
       stop: async () => {
         if (this.#tenants.get(actor) !== tenant) return;
         this.#tenants.delete(actor);
         if (this.#gone === null) await this.#call(this.#surface.stop(actor));
+        // Whatever it had been asked before is handled by now, and what it has kept to answer later dies with it.
+        for (const [post, question] of this.#questions) {
+          if (question.tenant === tenant) this.#failQuestion(post, "actor_dead", "it has been stopped");
+        }
       },
     };
   }
@@ -129,24 +142,25 @@ export class Thread {
     );
   }
 
-  #start(actor: string, portable: PortableActor, inherited: unknown, { events }: Tenant): void {
+  #start({ actor, portable, inherited, onFailure }: Life, { events }: Tenant): void {
     const { module, init } = portable;
-    this.#call(this.#surface.start({ actor, module, init, inherited }), START_DEADLINE_MS).then(
+    this.#call(this.#surface.start({ actor, module, init, inherited, onFailure }), START_DEADLINE_MS).then(
       (failure) => (failure === null ? events.started() : events.died(failure)),
       (thrown: unknown) => events.died(describeThrown(thrown)),
     );
   }
 
-  #deliver(actor: string, envelope: Envelope, events: HostEvents): void {
+  #deliver(actor: string, envelope: Envelope, tenant: Tenant): void {
+    const { events } = tenant;
     const post = this.#nextPost++;
-    if (envelope.answer !== null) this.#questions.set(post, { actor, envelope });
+    if (envelope.answer !== null) this.#questions.set(post, { tenant, envelope });
     this.#unhandled.set(post, actor);
     // No deadline here: a message that blocks the thread for long is late, not lost, and `busyWith` shows it.
     this.#surface.post(actor, envelope.message, envelope.answer === null ? null : post).then(
       (failure) => {
         this.#unhandled.delete(post);
-        if (failure !== null) this.#failQuestion(post, "failed", failure);
-        events.handled(failure);
+        if (failure !== null) this.#failQuestion(post, failure.code, failure.reason);
+        events.handled(failure?.reason ?? null);
       },
       (thrown: unknown) => {
         // The message itself could not cross, for instance because it is not plain data.
@@ -167,6 +181,9 @@ export class Thread {
       }
       case "post":
         this.#tenants.get(report.actor)?.sink.post(report.message);
+        return;
+      case "drain_failed":
+        this.#tenants.get(report.actor)?.events.drainFailed(report.reason);
         return;
       case "self":
         this.#tenants.get(report.actor)?.sink.tellSelf(report.message, report.lane);
@@ -198,13 +215,15 @@ export class Thread {
 
   /** A Comlink call that ends: with its value, with an error at the deadline, or when the thread is gone. */
   #call<T>(call: Promise<T>, deadlineMs = CALL_DEADLINE_MS): Promise<T> {
+    let timer: Timer | null = null;
     const late = new Promise<never>((_, reject) => {
-      this.#clock.after(deadlineMs, () => reject(new Error(`thread ${this.name} did not answer in ${deadlineMs} ms`)));
+      const complain = () => reject(new Error(`thread ${this.name} did not answer in ${deadlineMs} ms`));
+      timer = this.#clock.after(deadlineMs, complain);
     });
     const gone = this.#whenGone.then((reason): never => {
       throw new Error(`thread ${this.name} is gone: ${reason}`);
     });
-    return Promise.race([call, late, gone]);
+    return Promise.race([call, late, gone]).finally(() => timer?.cancel());
   }
 
   #within<T>(deadlineMs: number, result: Promise<T>, otherwise: T): Promise<T> {
