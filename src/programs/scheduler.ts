@@ -119,7 +119,13 @@ export function startScheduler({ system, settings, access, log, clock, eventLog 
   const placementEvents = new EventEmitter<PlacementEvents>();
   const reference = system.spawnLocal<PlacementActorMessage, PlacementReplies>(
     "placement",
-    placementActor({ config, log: eventLog, directory, events: placementEvents }),
+    placementActor({
+      config,
+      log: eventLog,
+      directory,
+      events: placementEvents,
+      waitingMax: settings.mailboxCapacity,
+    }),
     // Its state cannot be had again from nothing: a message that fails costs that message only.
     { onFailure: "resume", mailboxCapacity: settings.mailboxCapacity },
   );

@@ -6,7 +6,7 @@ import { type Directory, foldAssignments } from "../directory/client.ts";
 import type { Actor, ActorContext, Answer, LocalActor } from "../kernel/actor.ts";
 import { backoffMs } from "../kernel/backoff.ts";
 import { describeThrown } from "../kernel/outcome.ts";
-import type { PlacementActorMessage, PlacementEvents, ReadinessAnswer } from "./client.ts";
+import { laneOf, type PlacementActorMessage, type PlacementEvents, type ReadinessAnswer } from "./client.ts";
 import { CommitQueue } from "./commit-queue.ts";
 import type { PlacementConfig } from "./config.ts";
 import { assignmentEntriesOf, type EventLog, type LogEntry, placementEventsOf } from "./event-log.ts";
@@ -19,6 +19,8 @@ export interface PlacementActorOptions {
   /** Hears where sandboxes are. */
   readonly directory: Directory;
   readonly events: EventEmitter<PlacementEvents>;
+  /** Decisions that may wait for the log; further new work is refused as overloaded, and nothing is decided. */
+  readonly waitingMax: number;
 }
 
 /** Freed capacity shows within 1 s without a request having to come by; half of that leaves room for a busy loop. */
@@ -56,7 +58,6 @@ class PlacementActor implements Actor<PlacementActorMessage> {
   readonly #queue: CommitQueue;
   #phase: Phase = { name: "recovering", waitsFor: "the log has not been read yet" };
   #failuresInRow = 0;
-  #directoryRestored = false;
   /** Wall time minus monotonic time. */
   #clocksApartMs = Number.NEGATIVE_INFINITY;
   #tickTimer: Timer | null = null;
@@ -72,8 +73,18 @@ class PlacementActor implements Actor<PlacementActorMessage> {
 
   receive(message: PlacementActorMessage, answer: Answer): void {
     if (message.type === "readiness") answer(this.#readiness());
-    else if (this.#phase.name === "serving") this.#decide(this.#phase.placement, message, answer);
-    else answer(unchanged(this.#phase.waitsFor));
+    else if (this.#phase.name !== "serving") answer(unchanged(this.#phase.waitsFor));
+    else if (this.#queue.waiting >= this.#waitingMax(message)) answer(OVERLOADED);
+    else this.#decide(this.#phase.placement, message, answer);
+  }
+
+  /**
+   * While an append takes its time the mailbox empties, so what it let through is bounded here once more. What closes
+   * work has as much room again, so that new work never shuts it out.
+   */
+  #waitingMax({ type }: PlacementMessage): number {
+    const { waitingMax } = this.#options;
+    return laneOf(type) === "urgent" ? 2 * waitingMax : waitingMax;
   }
 
   drained(): void {
@@ -151,10 +162,8 @@ class PlacementActor implements Actor<PlacementActorMessage> {
     });
   }
 
-  /** Once, at the start: later the directory has heard of everything that was committed. */
+  /** After a failed append too: what it was told of is not known to be committed, and may be all the same. */
   #restoreDirectory(entries: readonly LogEntry[]): void {
-    if (this.#directoryRestored) return;
-    this.#directoryRestored = true;
     const changes = foldAssignments(assignmentEntriesOf(entries));
     this.#options.directory.tell({ type: "restore", changes }, "urgent");
   }
@@ -199,6 +208,11 @@ function entriesOf({ events, routes }: Outcome<unknown>): readonly LogEntry[] {
   for (const route of routes) if (route.type !== "roster") entries.push({ route });
   return entries;
 }
+
+const OVERLOADED: Reply<never> = {
+  ok: false,
+  refusal: refuse("overloaded", "too many decisions wait for the log; nothing was changed, try again", {}),
+};
 
 const UNKNOWN: Reply<never> = {
   ok: false,

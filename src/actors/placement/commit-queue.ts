@@ -18,7 +18,7 @@ interface Batch {
  *
  * One batch is in flight; deciding goes on meanwhile and gathers the next, so the log's latency bounds only how long an
  * answer waits. A decision without entries waits too: the state it was computed from may stand on entries in flight.
- * Its length is bounded by what the mailbox lets through in one append.
+ * It knows no bound itself: who adds asks `waiting` first.
  */
 export class CommitQueue {
   readonly #log: EventLog;
@@ -30,6 +30,11 @@ export class CommitQueue {
   constructor(log: EventLog, onFailed: (reason: string) => void) {
     this.#log = log;
     this.#onFailed = onFailed;
+  }
+
+  /** Decisions that wait for an append to begin. */
+  get waiting(): number {
+    return this.#gathered.settles.length;
   }
 
   get idle(): boolean {

@@ -147,6 +147,49 @@ describe("a failed commit: answered as unknown, rebuilt from the log, repeated t
     expect(await run(log)).toEqual({ failed: 1, end: UNHURT });
   });
 
+  test("when an append fails and was kept, look-ups find what its repeat is told", async () => {
+    const log = new ScriptedLog();
+    log.onAppend = (append) => append.end(null);
+    const running = startPlacement({ log });
+    await running.ask(heartbeatOf("n1"));
+    const made = await running.ask(scheduleOf());
+    if (made?.ok !== true || made.answer.reservation === null) throw new Error("no reservation");
+    const confirm = {
+      type: "confirm",
+      handle: made.answer.reservation.token ?? "",
+      sandboxId: "s1",
+      force: false,
+    } as const;
+    log.onAppend = (append) => append.end("no answer", true);
+    expect(await running.ask(confirm)).toMatchObject({ ok: false, refusal: { code: "unavailable" } });
+    log.onAppend = (append) => append.end(null);
+    running.clock.advance(1_000);
+    expect(await running.ask(confirm)).toMatchObject({ ok: true, answer: { repeated: true } });
+    expect(running.routed.at(-1)).toEqual({
+      type: "restore",
+      changes: [{ type: "assigned", sandboxId: "s1", nodeId: "n1", source: "confirm" }],
+    });
+  });
+
+  test("while an append takes its time, new work beyond the bound is refused and nothing of it is decided", async () => {
+    const log = new ScriptedLog();
+    const running = startPlacement({ log, waitingMax: 3 });
+    log.onAppend = (append) => append.end(null);
+    await running.ask(heartbeatOf("n1"));
+    log.onAppend = null; // from now on appends stay open
+    const refused: string[] = [];
+    for (let count = 0; count < 20; count++) {
+      const reply = await running.ask(scheduleOf());
+      if (reply !== null && !reply.ok) refused.push(reply.refusal.code);
+    }
+    // One is in flight, three wait for it.
+    expect(refused).toEqual(Array.from({ length: 16 }, () => "overloaded"));
+    log.onAppend = (append) => append.end(null);
+    log.open[0]?.end(null);
+    const nodes = await running.ask({ type: "get_node", nodeId: "n1" });
+    expect(nodes).toMatchObject({ ok: true, answer: { node: { reservations: { pending: 4 } } } });
+  });
+
   test("a log that cannot be read is tried again after a back-off that doubles", async () => {
     const log = promptLog();
     log.unreadable = "i/o error";

@@ -21,6 +21,7 @@ export interface RunningPlacementOptions {
   readonly config?: Partial<PlacementConfig>;
   readonly random?: Random;
   readonly mailboxCapacity?: number;
+  readonly waitingMax?: number;
 }
 
 /** The placement actor in a system of its own, on a clock that the test steps. */
@@ -29,6 +30,7 @@ export function startPlacement({
   config = {},
   random = seededRandom(1),
   mailboxCapacity,
+  waitingMax = 10_000,
 }: RunningPlacementOptions) {
   const clock = fakeClock();
   const system = new ActorSystem({ clock, random, logFor: () => recordingLog() });
@@ -40,6 +42,7 @@ export function startPlacement({
       config: { ...defaultPlacementConfig, ...config },
       log,
       events,
+      waitingMax,
       directory: {
         tell: (message) => {
           routed.push(message);
