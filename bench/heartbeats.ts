@@ -7,51 +7,21 @@
  */
 import { systemClock } from "../src/ports/clock.ts";
 import { ChildServer } from "./child-server.ts";
+import { bodyOf } from "./heartbeat-body.ts";
 import { Connection, expectOk } from "./http-load.ts";
 import { median, print } from "./measuring.ts";
 
 const NODES = 1_000;
 const INTERVAL_MS = 5_000;
 const SANDBOXES = 20;
-const GIB = 2 ** 30;
-/** One round is one interval. The first ones register the nodes and let both compile. */
-const WARM_UPS = 3;
+/** One round is one interval. */
 const ROUNDS = 8;
+/**
+ * Before them, as many rounds as fast as they go, which register the nodes and let both servers compile: each runs for
+ * days, and is compiled within its first minutes.
+ */
+const WARM_UPS = 20;
 const CONNECTIONS = 16;
-
-function bodyOf(position: number, round: number): string {
-  const sandboxIds = Array.from({ length: SANDBOXES }, (_, index) => {
-    const generation = index === SANDBOXES - 1 ? round : 0;
-    return `sandbox-${position}-${index}-${generation}`;
-  });
-  return JSON.stringify({
-    endpoint: `node-${position}.example:443`,
-    service_instance_id: `instance-${position}`,
-    version: "1.0.0",
-    sequence: round + 1,
-    resource_sequence: round + 1,
-    snapshot: {
-      status: "READY",
-      allocated_cpu: 2 * SANDBOXES,
-      allocated_memory_bytes: 4 * SANDBOXES * GIB,
-      cpu_percent: position % 90,
-      cpu_count: 192,
-      memory_used_bytes: 2 * SANDBOXES * GIB,
-      memory_total_bytes: 2048 * GIB,
-      sandbox_count: SANDBOXES,
-      sandbox_starting_count: 0,
-      create_successes: SANDBOXES + round,
-      create_fails: 0,
-      disks: [],
-    },
-    sandbox_ids: sandboxIds,
-    resource: {
-      cpu: 192,
-      mem: 2048 * GIB,
-      utilization: { cpu: 0.4, memory: 0.3, pid: 0.01, fd: 0.02, disk: 0.5 },
-    },
-  });
-}
 
 class Sender {
   readonly server: ChildServer;
@@ -80,13 +50,27 @@ async function runRound(senders: readonly [Sender, Sender], round: number): Prom
   const startMs = systemClock.monotonicMs();
   for (let position = 0; position < NODES; position++) {
     await until(startMs + (position * INTERVAL_MS) / NODES);
-    const body = bodyOf(position, round);
+    const body = bodyOf({ position, round, sandboxes: SANDBOXES });
     const [first, second] = position % 2 === 0 ? [left, right] : [right, left];
     await first.send(position, body);
     await second.send(position, body);
   }
   await until(startMs + INTERVAL_MS);
   return [left.server.cpuMs() - before[0], right.server.cpuMs() - before[1]];
+}
+
+/** Sends one round to both as fast as they take it. */
+async function warmUp([left, right]: readonly [Sender, Sender], round: number): Promise<void> {
+  for (let first = 0; first < NODES; first += CONNECTIONS) {
+    const positions = Array.from({ length: Math.min(CONNECTIONS, NODES - first) }, (_, index) => first + index);
+    await Promise.all(
+      positions.map(async (position) => {
+        const body = bodyOf({ position, round, sandboxes: SANDBOXES });
+        await left.send(position, body);
+        await right.send(position, body);
+      }),
+    );
+  }
 }
 
 async function until(atMs: number): Promise<void> {
@@ -97,10 +81,8 @@ async function until(atMs: number): Promise<void> {
 const [scheduler, echo] = await Promise.all([ChildServer.startScheduler(), ChildServer.startEcho()]);
 const senders = [new Sender(scheduler), new Sender(echo)] as const;
 const measured: (readonly [number, number])[] = [];
-for (let round = 0; round < WARM_UPS + ROUNDS; round++) {
-  const cpuMs = await runRound(senders, round);
-  if (round >= WARM_UPS) measured.push(cpuMs);
-}
+for (let round = 0; round < WARM_UPS; round++) await warmUp(senders, round);
+for (let round = WARM_UPS; round < WARM_UPS + ROUNDS; round++) measured.push(await runRound(senders, round));
 for (const sender of senders) sender.close();
 await Promise.all([scheduler, echo].map((server) => server.stop()));
 
@@ -115,7 +97,7 @@ const row = (name: string, cpuMs: number): string[] => [
 ];
 print("bench:heartbeats", {
   workload: [
-    `${NODES} nodes, one heartbeat each every ${INTERVAL_MS / 1000} s with ${SANDBOXES} sandboxes, ${bodyOf(0, 0).length} bytes;`,
+    `${NODES} nodes, one heartbeat each every ${INTERVAL_MS / 1000} s with ${SANDBOXES} sandboxes, ${bodyOf({ position: 0, round: 0, sandboxes: SANDBOXES }).length} bytes;`,
     `the same bodies to both at the same time; medians of ${ROUNDS} intervals. CPU time is that of the whole process.`,
   ],
   header: ["SERVER", "CPU ms/INTERVAL", "µs/HEARTBEAT", "OF A CORE", "OF BARE ROUTE"],
