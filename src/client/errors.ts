@@ -5,7 +5,7 @@ import type { ErrorCode } from "../messages/errors.ts";
  *
  * - `unreachable`: no connection, or it broke before an answer came.
  * - `timeout`: no answer in time.
- * - `aborted`: the caller's signal was aborted before anything was created.
+ * - `aborted`: the caller's signal was aborted, and nothing has been created.
  * - `unexpected_answer`: what answered is not a scheduler.
  */
 export type PlacementErrorCode = ErrorCode | "unreachable" | "timeout" | "aborted" | "unexpected_answer";
@@ -52,6 +52,11 @@ export class PlacementError<Code extends string = PlacementErrorCode> extends Er
         return false;
     }
   }
+}
+
+/** `reason` is what the caller's signal was aborted with. */
+export function abortedBy(reason: unknown): PlacementError {
+  return new PlacementError({ code: "aborted", message: "the call was aborted by its caller", cause: reason });
 }
 
 /**

@@ -1,23 +1,15 @@
 /** The library: place sandboxes through a scheduler from a program of your own. */
+export type {
+  CallOptions,
+  ConfirmOptions,
+  NodeAddress,
+  Reservation,
+  ScheduleAnswer,
+  ScheduleRequest,
+} from "./calls.ts";
+export type { Create, CreateContext } from "./create.ts";
 export { CreateFailed, CreateRefused, PlacementError, type PlacementErrorCode } from "./errors.ts";
-export {
-  type Create,
-  type CreateContext,
-  type Placed,
-  PlaceError,
-  type PlaceErrorCode,
-  type PlaceOptions,
-  type PlaceRequest,
-  type Refusal,
-} from "./place.ts";
-export {
-  type CallOptions,
-  type ConfirmOptions,
-  type NodeAddress,
-  PlacementClient,
-  type PlacementClientOptions,
-  type Reservation,
-  type ScheduleAnswer,
-  type ScheduleRequest,
-} from "./placement-client.ts";
+export type { Placed, PlaceOptions, PlaceRequest } from "./place.ts";
+export { PlaceError, type PlaceErrorCode, type Refusal } from "./place-error.ts";
+export { PlacementClient, type PlacementClientOptions } from "./placement-client.ts";
 export type { ClientTls } from "./transport.ts";

@@ -1,30 +1,26 @@
 /** `place`: one sandbox, from the request to a closed reservation, over as many nodes as refuse it. */
+import { describeThrown } from "../messages/thrown.ts";
 import type { Clock } from "../ports/clock.ts";
-import { runCreate } from "./create.ts";
-import { PlacementError, type PlacementErrorCode, type PlacementErrorInit } from "./errors.ts";
+import { pause } from "../ports/pause.ts";
+import type { NodeAddress, PlacementCalls, Reservation, ScheduleAnswer, ScheduleRequest } from "./calls.ts";
+import { type Create, runCreate } from "./create.ts";
+import { abortedBy, PlacementError } from "./errors.ts";
 import { Lease } from "./lease.ts";
-import type { NodeAddress, PlacementClient, Reservation, ScheduleRequest } from "./placement-client.ts";
+import { PlaceError, type PlaceErrorInit, type Refusal } from "./place-error.ts";
 
 /** What is to be created. Every attempt gets a `request_id` of its own. */
 export type PlaceRequest = Omit<ScheduleRequest, "request_id" | "managed"> & Required<Pick<ScheduleRequest, "hint">>;
 
-export interface CreateContext {
-  /** Aborted when the caller's signal is, or when `createWithinMs` is over: end soon, and say what became of it. */
-  readonly signal: AbortSignal;
-  readonly reservation: Reservation;
-}
-
-/**
- * Creates the sandbox on the node and returns its id. Throw `CreateRefused` or `CreateFailed` only when it certainly does
- * not exist and will not: a connection that was refused, an answer that says no. Anything else that is thrown, such as a
- * timeout, leaves it open whether it exists.
- */
-export type Create = (node: NodeAddress, context: CreateContext) => Promise<string>;
-
 export interface PlaceOptions {
-  /** Aborts: before `create` runs nothing is left behind; later it is up to `create`. A finished create is confirmed. */
+  /**
+   * Aborts. Before `create` runs nothing is left behind: an answer that is under way is waited for, at most 3 s, and what
+   * it reserved is cancelled. Later it is up to `create`. A finished create is confirmed.
+   */
   readonly signal?: AbortSignal;
-  /** How long one `create` may take, in milliseconds. Default: as long as the lease can be renewed, 1 h. */
+  /**
+   * How long one `create` may take, in milliseconds. Default: until its lease is over, which renewals put off to the
+   * scheduler's `max_reservation_age` (1 h). What takes longer than that is confirmed late, if it still fits.
+   */
   readonly createWithinMs?: number;
   /** How many nodes are tried at most. Default 3. */
   readonly attemptsMax?: number;
@@ -41,49 +37,8 @@ export interface Placed {
   readonly refusals: readonly Refusal[];
 }
 
-export interface Refusal {
-  readonly node: NodeAddress;
-  readonly error: unknown;
-}
-
-/**
- * - `refused`: every node that was tried refused; `refusals` says why.
- * - `failed`: `create` threw `CreateFailed`, the error's cause.
- * - `uncertain`: nobody knows whether the sandbox exists; the reservation ends by itself if it does not.
- * - `expired`: the reservation ended before `create` could begin; or the confirm came late and no longer fitted, and the
- *   sandbox has been destroyed (else `sandboxId` is set).
- * - `unconfirmed`: the sandbox exists and the scheduler gave no answer to its confirm.
- * - any other: what the scheduler answered to the schedule or, where `sandboxId` is set, to the confirm.
- */
-export type PlaceErrorCode = PlacementErrorCode | "refused" | "failed" | "uncertain" | "unconfirmed";
-
-export interface PlaceErrorInit extends PlacementErrorInit<PlaceErrorCode> {
-  readonly node?: NodeAddress;
-  readonly reservation?: Reservation;
-  readonly sandboxId?: string;
-  readonly refusals: readonly Refusal[];
-}
-
-export class PlaceError extends PlacementError<PlaceErrorCode> {
-  override readonly name = "PlaceError";
-  /** The node of the last attempt; null when there was none. */
-  readonly node: NodeAddress | null;
-  readonly reservation: Reservation | null;
-  /** Set exactly when a sandbox is known to exist: it is the caller's to keep or to destroy. */
-  readonly sandboxId: string | null;
-  readonly refusals: readonly Refusal[];
-
-  constructor({ node, reservation, sandboxId, refusals, ...init }: PlaceErrorInit) {
-    super(init);
-    this.node = node ?? null;
-    this.reservation = reservation ?? null;
-    this.sandboxId = sandboxId ?? null;
-    this.refusals = refusals;
-  }
-}
-
 export interface PlaceInit {
-  readonly client: PlacementClient;
+  readonly client: PlacementCalls;
   readonly clock: Clock;
   readonly request: PlaceRequest;
   readonly create: Create;
@@ -93,6 +48,8 @@ export interface PlaceInit {
 const ATTEMPTS_MAX = 3;
 /** Closing a reservation after a failure is a courtesy, since its lease ends anyway: the caller is not kept for long. */
 const CLOSE_WITHIN_MS = 3_000;
+
+const ABORTED = "aborted before anything was created";
 
 interface Attempt {
   readonly node: NodeAddress;
@@ -109,12 +66,16 @@ export async function place(init: PlaceInit): Promise<Placed> {
   for (;;) {
     const attempt = await begin(init, refusals);
     const { node, reservation, token, lease } = attempt;
-    const end = await runCreate(create, { node, reservation, signal, createWithinMs, clock });
+    const run = { node, reservation, signal, createWithinMs, leaseOver: lease.over, clock };
+    const end = await runCreate(create, run);
     // A renewal that arrives after the mark would take it back.
     const released = lease.release();
     switch (end.kind) {
       case "created":
         return confirm(init, attempt, end.sandboxId);
+      case "aborted":
+        await quietly(client.cancel(token, "client_gone", { withinMs: CLOSE_WITHIN_MS }));
+        throw failure(attempt, { code: "aborted", message: ABORTED, cause: end.error });
       case "refused":
         await quietly(client.cancel(token, "refused", { withinMs: CLOSE_WITHIN_MS }));
         refusals.push({ node, error: end.error });
@@ -124,13 +85,13 @@ export async function place(init: PlaceInit): Promise<Placed> {
         await quietly(client.cancel(token, "failed", { withinMs: CLOSE_WITHIN_MS }));
         throw failure(attempt, {
           code: "failed",
-          message: `the create failed: ${describe(end.error)}`,
+          message: `the create failed: ${describeThrown(end.error)}`,
           cause: end.error,
         });
       case "uncertain": {
         await released;
         await quietly(client.uncertain(token, end.why, { withinMs: CLOSE_WITHIN_MS }));
-        const message = `nobody knows whether the sandbox exists on node ${node.node_id}: ${describe(end.error)}`;
+        const message = `nobody knows whether the sandbox exists on node ${node.node_id}: ${describeThrown(end.error)}`;
         throw failure(attempt, { code: "uncertain", message, cause: end.error });
       }
       default:
@@ -140,13 +101,15 @@ export async function place(init: PlaceInit): Promise<Placed> {
 }
 
 /** Schedules away from the nodes that refused, and starts to keep the lease. */
-async function begin({ client, clock, request, options }: PlaceInit, refusals: readonly Refusal[]): Promise<Attempt> {
-  const askedAtMs = clock.monotonicMs();
+async function begin(init: PlaceInit, refusals: readonly Refusal[]): Promise<Attempt> {
+  const { client, clock, request, options } = init;
   const { signal } = options;
+  const askedAtMs = clock.monotonicMs();
   const excluded = [...(request.exclude_node_ids ?? []), ...refusals.map(({ node }) => node.node_id)];
   const body = excluded.length === 0 ? request : { ...request, exclude_node_ids: excluded };
-  const { node, reservation } = await client.schedule(body, { signal }).catch((thrown: unknown) => {
+  const { node, reservation } = await schedule(init, body).catch((thrown: unknown) => {
     if (!(thrown instanceof PlacementError)) throw thrown;
+    if (signal?.aborted) throw new PlaceError({ code: "aborted", message: ABORTED, cause: signal.reason, refusals });
     if (thrown.code === "no_nodes" && refusals.length > 0) throw allRefused(refusals, thrown);
     const { code, message, details, status, cause } = thrown;
     throw new PlaceError({ code, message, details, status, cause, refusals });
@@ -155,31 +118,44 @@ async function begin({ client, clock, request, options }: PlaceInit, refusals: r
   if (reservation === null || token === null) {
     throw new PlaceError({ code: "unexpected_answer", message: "the scheduler made no reservation", node, refusals });
   }
-  if (signal?.aborted) {
-    await quietly(client.cancel(token, "client_gone", { withinMs: CLOSE_WITHIN_MS }));
-    throw new PlaceError({
-      code: "aborted",
-      message: "aborted before anything was created",
-      node,
-      reservation,
-      refusals,
-    });
-  }
   if (reservation.state !== "pending") {
     const message = "the reservation had ended before its answer arrived";
     throw new PlaceError({ code: "expired", message, node, reservation, refusals });
   }
-  // An answer that got lost on its way left it marked; it has arrived now.
-  if (reservation.uncertain) await quietly(client.renew(token, { withinMs: CLOSE_WITHIN_MS }));
   const lease = new Lease({ client, clock, token, reservation, askedAtMs });
+  // An answer that got lost on its way left it marked; it has arrived now.
+  if (reservation.uncertain) await quietly(client.renew(token, { withinMs: CLOSE_WITHIN_MS, signal }));
   return { node, reservation, token, lease, refusals };
+}
+
+/**
+ * An abort does not cut the call at once: what it reserves can only be cancelled by who hears the answer. Without one in
+ * time, the scheduler sees the connection break and marks what it reserved, which ends a minute later.
+ */
+async function schedule({ client, clock, options }: PlaceInit, body: ScheduleRequest): Promise<ScheduleAnswer> {
+  const { signal } = options;
+  if (signal?.aborted) throw abortedBy(signal.reason);
+  const answered = new AbortController();
+  const cut = new AbortController();
+  const cutSoon = async (): Promise<void> => {
+    await pause(clock, CLOSE_WITHIN_MS, answered.signal);
+    if (!answered.signal.aborted) cut.abort();
+  };
+  signal?.addEventListener("abort", cutSoon, { once: true, signal: answered.signal });
+  try {
+    return await client.schedule(body, { signal: cut.signal });
+  } finally {
+    answered.abort();
+  }
 }
 
 /** The sandbox exists: whatever happens now, it is charged, destroyed, or named in the error. */
 async function confirm(init: PlaceInit, attempt: Attempt, sandboxId: string): Promise<Placed> {
   const { node, token, lease, refusals } = attempt;
   try {
-    const reservation = await init.client.confirm(token, sandboxId, { withinMs: lease.leftMs });
+    const reservation = await init.client.confirm(token, sandboxId, {
+      withinMs: Math.max(lease.leftMs, CLOSE_WITHIN_MS),
+    });
     return { node, sandboxId, reservation, refusals };
   } catch (thrown) {
     if (!(thrown instanceof PlacementError)) throw thrown;
@@ -215,7 +191,7 @@ async function confirmLate(init: PlaceInit, attempt: Attempt, { sandboxId, expir
     throw thrown instanceof PlacementError ? confirmFailure(attempt, sandboxId, thrown) : thrown;
   });
   if (undestroyed === null) return { node, sandboxId, reservation, refusals };
-  const message = `the sandbox no longer fits and could not be destroyed, so it is charged: ${describe(undestroyed)}`;
+  const message = `the sandbox no longer fits and could not be destroyed, so it is charged: ${describeThrown(undestroyed)}`;
   throw failure({ ...attempt, reservation }, { ...late, message, cause: undestroyed, sandboxId });
 }
 
@@ -237,7 +213,7 @@ function failure({ node, reservation, refusals }: Attempt, init: Omit<PlaceError
 }
 
 function allRefused(refusals: readonly Refusal[], cause: unknown): PlaceError {
-  const nodes = refusals.map(({ node, error }) => `${node.node_id}: ${describe(error)}`).join("; ");
+  const nodes = refusals.map(({ node, error }) => `${node.node_id}: ${describeThrown(error)}`).join("; ");
   const node = refusals.at(-1)?.node;
   const message = `every node refused the create (${nodes})`;
   return new PlaceError({
@@ -252,8 +228,4 @@ function allRefused(refusals: readonly Refusal[], cause: unknown): PlaceError {
 /** Of a call whose failure changes nothing that the caller can act on. */
 async function quietly(call: Promise<unknown>): Promise<void> {
   await call.catch(() => undefined);
-}
-
-function describe(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown);
 }

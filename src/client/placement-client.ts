@@ -2,25 +2,30 @@
  * `PlacementClient` asks a scheduler for nodes and tells it what became of its reservations. Requests and answers have
  * the shapes of the HTTP API. Every call may be repeated safely, and is, while the scheduler is away or overloaded.
  */
-import type { z } from "zod";
-import { reservationAnswerSchema, type WireReservation } from "../messages/http/reservation.ts";
-import type { nodeAddressSchema, scheduleBody } from "../messages/http/schedule.ts";
+import { reservationAnswerSchema } from "../messages/http/reservation.ts";
 import { scheduleAnswerSchema } from "../messages/http/schedule.ts";
 import { type Clock, systemClock } from "../ports/clock.ts";
 import { type Random, systemRandom } from "../ports/random.ts";
-import { type Create, type Placed, type PlaceOptions, type PlaceRequest, place } from "./place.ts";
+import type {
+  CallOptions,
+  ConfirmOptions,
+  PlacementCalls,
+  Reservation,
+  ScheduleAnswer,
+  ScheduleRequest,
+} from "./calls.ts";
+import type { Create } from "./create.ts";
+import { type Placed, type PlaceOptions, type PlaceRequest, place } from "./place.ts";
 import { repeat } from "./repeat.ts";
 import { type ClientTls, callApi, type Fetch, openFetch, parseAnswer } from "./transport.ts";
-
-export type NodeAddress = z.output<typeof nodeAddressSchema>;
-export type Reservation = WireReservation;
-export type ScheduleRequest = z.input<typeof scheduleBody>;
-export type ScheduleAnswer = z.output<typeof scheduleAnswerSchema>;
 
 export interface PlacementClientOptions {
   /** Base URL of the scheduler, such as `http://127.0.0.1:7070`. */
   readonly url: string;
-  /** How long one call may take with all its repeats, in milliseconds. Default 15 s: longer than a scheduler's start. */
+  /**
+   * How long one call may take with all its repeats, in milliseconds; 0: it is tried once. Default 15 s: longer than a
+   * scheduler's start.
+   */
   readonly withinMs?: number;
   /** How long a single try may take, in milliseconds. Default 5 s. */
   readonly tryWithinMs?: number;
@@ -31,21 +36,10 @@ export interface PlacementClientOptions {
   readonly random?: Random;
 }
 
-export interface CallOptions {
-  /** In place of the client's own. */
-  readonly withinMs?: number;
-  readonly signal?: AbortSignal | undefined;
-}
-
-export interface ConfirmOptions extends CallOptions {
-  /** Charges past the node's capacity where a late confirm no longer fits, because the sandbox exists. */
-  readonly force?: boolean;
-}
-
 /** 128 random bits, as many as a token has. */
 const REQUEST_ID_BYTES = 16;
 
-export class PlacementClient {
+export class PlacementClient implements PlacementCalls {
   readonly #url: string;
   readonly #withinMs: number;
   readonly #tryWithinMs: number;
@@ -106,6 +100,7 @@ export class PlacementClient {
    * | throws `CreateRefused` | cancelled | tries another node |
    * | throws `CreateFailed` | cancelled | throws `failed` |
    * | throws anything else, or has not ended 1 s after its signal was aborted | uncertain | throws `uncertain` |
+   * | has not begun when `signal` is aborted | cancelled | throws `aborted` |
    *
    * While `create` runs, the lease is renewed at half its time. Throws `PlaceError`; its `sandboxId` is set exactly when
    * a sandbox is known to exist.
@@ -120,11 +115,11 @@ export class PlacementClient {
   }
 
   #post(path: string, body: object, { withinMs = this.#withinMs, signal }: CallOptions): Promise<unknown> {
-    const call = { method: "POST", path, body, withinMs: this.#tryWithinMs, signal } as const;
-    const once = async (): Promise<unknown> => {
+    const once = async (leftMs: number): Promise<unknown> => {
       this.#fetch ??= openFetch(this.#tls);
       const transport = { url: this.#url, clock: this.#clock, token: this.#token, fetch: await this.#fetch };
-      return callApi(transport, call);
+      const tryWithinMs = withinMs === 0 ? this.#tryWithinMs : Math.min(this.#tryWithinMs, leftMs);
+      return callApi(transport, { method: "POST", path, body, withinMs: tryWithinMs, signal });
     };
     return repeat(once, { clock: this.#clock, random: this.#random, withinMs, signal });
   }

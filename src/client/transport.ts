@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { problemSchema } from "../messages/http/problem.ts";
 import type { Clock } from "../ports/clock.ts";
-import { PlacementError } from "./errors.ts";
+import { abortedBy, PlacementError } from "./errors.ts";
 
 export interface Call {
   readonly method: "GET" | "POST" | "DELETE";
@@ -80,14 +80,12 @@ export async function callApi(options: TransportOptions, call: Call): Promise<un
     throw errorOf(url, response, body);
   } catch (thrown) {
     if (thrown instanceof PlacementError) throw thrown;
-    if (call.signal?.aborted) {
-      throw new PlacementError({ code: "aborted", message: "the call was aborted by its caller", cause: thrown });
-    }
+    if (call.signal?.aborted) throw abortedBy(call.signal.reason);
     if (late.signal.aborted) {
-      const message = `the scheduler at ${url} did not answer within ${call.withinMs / 1000} s`;
+      const message = `the scheduler at ${url} did not answer within ${Math.ceil(call.withinMs) / 1000} s`;
       throw new PlacementError({ code: "timeout", message, cause: thrown });
     }
-    const message = `the scheduler at ${url} cannot be reached: ${describe(thrown)}`;
+    const message = `the scheduler at ${url} cannot be reached: ${describeBreak(thrown)}`;
     throw new PlacementError({ code: "unreachable", message, cause: thrown });
   } finally {
     deadline.cancel();
@@ -135,7 +133,7 @@ function parseJson(text: string): unknown {
 }
 
 /** `fetch` says "fetch failed"; what failed is its cause, and with several addresses the cause's first. */
-function describe(thrown: unknown): string {
+function describeBreak(thrown: unknown): string {
   if (!(thrown instanceof Error)) return String(thrown);
   const { cause } = thrown;
   const first = cause instanceof AggregateError ? (cause.errors[0] as unknown) : cause;

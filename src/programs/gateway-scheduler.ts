@@ -1,8 +1,9 @@
 /** The gateway's scheduler, over its HTTP API. */
 import type { Answered, Failure, Patience, Scheduler } from "../actors/gateway/scheduler.ts";
+import type { NodeAddress } from "../client/calls.ts";
 import { PlacementError } from "../client/errors.ts";
 import { Lease } from "../client/lease.ts";
-import { type NodeAddress, PlacementClient } from "../client/placement-client.ts";
+import { PlacementClient } from "../client/placement-client.ts";
 import { repeat } from "../client/repeat.ts";
 import { type Call, callApi, openFetch, parseAnswer } from "../client/transport.ts";
 import { ENDPOINTS } from "../messages/http/endpoints.ts";

@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { CreateFailed, CreateRefused, PlaceError, PlacementClient, PlacementError } from "../../src/client/index.ts";
 import { LossyProxy } from "./lossy-proxy.ts";
@@ -212,6 +214,8 @@ describe("a lease that is shorter than the create", () => {
 
   describe("and cannot be renewed any more", () => {
     const oneSecond = ["--placement-reservation-ttl", "1s", "--max-reservation-age", "1s", "--uncertain-ttl", "1s"];
+    /** Without a time of its own, a create is told to end with its lease. */
+    const patient = { createWithinMs: 60_000 };
     /** Waits until the lease is over and another request has taken its room, and returns the sandbox all the same. */
     const lateInto =
       (short: RunningScheduler) =>
@@ -225,7 +229,7 @@ describe("a lease that is shorter than the create", () => {
     test("a late confirm that still fits is confirmed, as late", async () => {
       await using short = await RunningScheduler.start({ args: oneSecond });
       await short.addLedgerNode("node-a", { cpu: 4, memoryGib: 16 });
-      const placed = await new PlacementClient({ url: short.url }).place(TWO_CPUS, lateInto(short));
+      const placed = await new PlacementClient({ url: short.url }).place(TWO_CPUS, lateInto(short), patient);
       expect(await short.reservation(placed.reservation.id)).toMatchObject({ state: "confirmed", late: true });
     });
 
@@ -235,6 +239,7 @@ describe("a lease that is shorter than the create", () => {
       const destroyed: string[] = [];
       const failure = await failureOf(
         new PlacementClient({ url: short.url }).place(TWO_CPUS, lateInto(short), {
+          ...patient,
           destroy: async (node, sandboxId) => void destroyed.push(node.node_id, sandboxId),
         }),
       );
@@ -244,10 +249,20 @@ describe("a lease that is shorter than the create", () => {
       expect(await short.reservation(id)).toMatchObject({ state: "expired", cpu: 0 });
     });
 
+    test("a create without a time of its own is told to end with its lease, and is uncertain", async () => {
+      await using short = await RunningScheduler.start({ args: oneSecond });
+      await short.addLedgerNode("node-a", { cpu: 4, memoryGib: 16 });
+      const failure = await failureOf(
+        new PlacementClient({ url: short.url }).place(TWO_CPUS, (_node, { signal }) => untilAborted(signal)),
+      );
+      expect(failure).toMatchObject({ code: "uncertain", sandboxId: null });
+      expect(failure.message).toContain("the lease of the reservation was over");
+    });
+
     test("without a destroy it is charged past capacity", async () => {
       await using short = await RunningScheduler.start({ args: oneSecond });
       await short.addLedgerNode("node-a", { cpu: 2, memoryGib: 16 });
-      const placed = await new PlacementClient({ url: short.url }).place(TWO_CPUS, lateInto(short));
+      const placed = await new PlacementClient({ url: short.url }).place(TWO_CPUS, lateInto(short), patient);
       expect(await short.reservation(placed.reservation.id)).toMatchObject({ state: "confirmed", late: true, cpu: 2 });
       const [node] = await short.nodes();
       expect(node?.over_limit).toBe(true);
@@ -258,6 +273,7 @@ describe("a lease that is shorter than the create", () => {
       await short.addLedgerNode("node-a", { cpu: 2, memoryGib: 16 });
       const failure = await failureOf(
         new PlacementClient({ url: short.url }).place(TWO_CPUS, lateInto(short), {
+          ...patient,
           destroy: async () => Promise.reject(new Error("no route to host")),
         }),
       );
@@ -343,6 +359,21 @@ describe("calls and answers that get lost", () => {
     expect(reservation).toMatchObject({ state: "confirmed", sandbox_id: sandboxId, late: false });
   });
 
+  test("an abort while the schedule is under way leaves nothing reserved", async () => {
+    const abort = new AbortController();
+    await using proxy = await LossyProxy.open(scheduler.url, () => "pass", {
+      async beforePassing(verb) {
+        // The scheduler has reserved, and its answer is on its way.
+        if (verb === "schedule") abort.abort(new Error("the tab was closed"));
+      },
+    });
+    const placing = new PlacementClient({ url: proxy.url }).place(TWO_CPUS, newSandboxAsync, { signal: abort.signal });
+    const failure = await failureOf(placing);
+    expect(failure).toMatchObject({ code: "aborted", sandboxId: null });
+    const { id = "" } = failure.reservation ?? {};
+    expect(await scheduler.reservation(id)).toMatchObject({ state: "cancelled", reason: "client_gone", cpu: 0 });
+  });
+
   test("a confirm that is not answered until the lease ends: `unconfirmed`, with the sandbox's id", async () => {
     await using proxy = await LossyProxy.open(scheduler.url, (verb) => (verb === "confirm" ? "lose_request" : "pass"));
     const sandboxId = newSandbox();
@@ -366,6 +397,21 @@ describe("calls and answers that get lost", () => {
     );
     await (successor as RunningScheduler | null)?.[Symbol.asyncDispose]();
     expect(failure).toMatchObject({ code: "not_found", status: 404, sandboxId });
+  });
+
+  test("one that takes the connection and never answers: `timeout`, within the time that was given for all", async () => {
+    const silent = createServer(() => undefined).listen(0, "127.0.0.1");
+    await once(silent, "listening");
+    const address = silent.address();
+    const url = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+    const thrown = await new PlacementClient({ url, withinMs: 200 })
+      .schedule(TWO_CPUS)
+      .catch((error: unknown) => error);
+    silent.closeAllConnections();
+    silent.close();
+    expect(thrown).toMatchObject({ code: "timeout", status: null });
+    // Not the 5 s of a single try.
+    expect((thrown as Error).message).toMatch(/did not answer within 0\.(1\d*|2) s$/);
   });
 
   test("no scheduler at all: `unreachable`, after the time that was given", async () => {

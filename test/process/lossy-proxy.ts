@@ -16,6 +16,8 @@ export interface SeenCall {
 export interface LossyProxyOptions {
   /** What happens between a lost answer and whatever its caller does next. */
   readonly beforeLosing?: (answer: unknown) => Promise<void>;
+  /** What happens when the scheduler has answered and the caller has not heard of it yet. */
+  readonly beforePassing?: (verb: string) => Promise<void>;
 }
 
 /** A proxy in front of a scheduler that loses what the test says. */
@@ -75,6 +77,7 @@ export class LossyProxy implements AsyncDisposable {
       await this.#options.beforeLosing?.(JSON.parse(body));
       return void request.socket.destroy();
     }
+    await this.#options.beforePassing?.(verb);
     response.writeHead(answer.status, { "content-type": "application/json" }).end(body);
   }
 

@@ -1,24 +1,17 @@
 import { describe, expect, test } from "vitest";
+import type { Reservation } from "../../../src/client/calls.ts";
 import { PlacementError } from "../../../src/client/errors.ts";
 import { Lease } from "../../../src/client/lease.ts";
-import type { Reservation } from "../../../src/client/placement-client.ts";
 import { fakeClock, turns } from "../../fakes/clock.ts";
-
-/** The scheduler's wall clock, years away from ours. */
-const CREATED_MS = Date.parse("2031-01-01T00:00:00.000Z");
-
-function reservation(leaseMs: number): Reservation {
-  return {
-    ...{ id: "rs_1", token: "rt_1", state: "pending", managed: true, uncertain: false, late: false },
-    ...{ node_id: "node-a", sandbox_id: null, cpu: 2, memory_bytes: 0, reason: null },
-    created_at: new Date(CREATED_MS).toISOString(),
-    expires_at: new Date(CREATED_MS + leaseMs).toISOString(),
-  } as Reservation;
-}
+import { pendingReservation } from "./pending-reservation.ts";
 
 /** A lease of 100 s whose renewals end as `renew` says; `askedAtMs` is 0. */
-function takeLease(renew: (nth: number, sentAtMs: number) => Promise<Reservation>) {
+function takeLease(
+  renew: (nth: number, sentAtMs: number) => Promise<Reservation>,
+  { answeredAtMs = 0 }: { answeredAtMs?: number } = {},
+) {
   const clock = fakeClock();
+  clock.advance(answeredAtMs);
   const sentAtMs: number[] = [];
   const client = {
     renew: (_token: string) => {
@@ -26,7 +19,7 @@ function takeLease(renew: (nth: number, sentAtMs: number) => Promise<Reservation
       return renew(sentAtMs.length, clock.monotonicMs());
     },
   };
-  const lease = new Lease({ client, clock, token: "rt_1", reservation: reservation(100_000), askedAtMs: 0 });
+  const lease = new Lease({ client, clock, token: "rt_1", reservation: pendingReservation(100_000), askedAtMs: 0 });
   return { clock, lease, sentAtMs };
 }
 
@@ -39,20 +32,26 @@ async function pass(clock: ReturnType<typeof fakeClock>, seconds: number): Promi
 
 describe("a lease", () => {
   test("is renewed at half of what is left, each time", async () => {
-    const { clock, lease, sentAtMs } = takeLease(async (_nth, nowMs) => reservation(nowMs + 100_000));
+    const { clock, lease, sentAtMs } = takeLease(async (_nth, nowMs) => pendingReservation(nowMs + 100_000));
     await pass(clock, 210);
     expect(sentAtMs).toEqual([50_000, 100_000, 150_000, 200_000]);
     expect(lease.leftMs).toBe(90_000);
   });
 
   test("runs out once the scheduler grants no more", async () => {
-    const { clock, lease, sentAtMs } = takeLease(async (nth) => reservation(nth === 1 ? 120_000 : 120_000));
-    await pass(clock, 110);
+    const { clock, lease, sentAtMs } = takeLease(async (_nth, nowMs) =>
+      // As one whose greatest age is 120 s.
+      pendingReservation(Math.min(nowMs + 100_000, 120_000)),
+    );
+    await pass(clock, 119);
     // At 50 s until 120 s, at 85 s no longer than that.
     expect(sentAtMs).toEqual([50_000, 85_000]);
-    expect(lease.leftMs).toBe(10_000);
-    await pass(clock, 20);
+    expect(lease.leftMs).toBe(1_000);
+    expect(lease.over.aborted).toBe(false);
+    await pass(clock, 1);
     expect(lease.leftMs).toBe(0);
+    expect(lease.over.aborted).toBe(true);
+    expect(clock.pending).toBe(0);
   });
 
   test("is not renewed again after a refusal", async () => {
@@ -61,13 +60,27 @@ describe("a lease", () => {
     await pass(clock, 100);
     expect(sentAtMs).toEqual([50_000]);
     expect(lease.leftMs).toBe(0);
+    expect(lease.over.aborted).toBe(true);
+  });
+
+  test("is not over before it certainly is, though the answer took longer than it, and is renewed without haste", async () => {
+    const { clock, lease, sentAtMs } = takeLease(async (_nth, nowMs) => pendingReservation(nowMs - 150_000 + 100_000), {
+      answeredAtMs: 150_000,
+    });
+    await pass(clock, 1);
+    // It may have been made at any time of the 150 s: nothing may be left, or all of it.
+    expect([lease.leftMs, lease.over.aborted]).toEqual([0, false]);
+    await pass(clock, 39);
+    expect(sentAtMs).toEqual([160_000, 170_000, 180_000, 190_000]);
+    await lease.release();
   });
 
   test("is not renewed after its release", async () => {
-    const { clock, lease, sentAtMs } = takeLease(async () => reservation(200_000));
+    const { clock, lease, sentAtMs } = takeLease(async () => pendingReservation(200_000));
     await lease.release();
     await pass(clock, 200);
     expect(sentAtMs).toEqual([]);
+    expect(lease.over.aborted).toBe(false);
     expect(clock.pending).toBe(0);
   });
 
@@ -81,7 +94,7 @@ describe("a lease", () => {
     });
     await turns();
     expect(released).toBe(false);
-    answer(reservation(150_000));
+    answer(pendingReservation(150_000));
     await releasing;
     expect(released).toBe(true);
     expect(clock.pending).toBe(0);

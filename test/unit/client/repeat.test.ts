@@ -14,14 +14,16 @@ function tryFor(
 ) {
   const clock = fakeClock();
   const triedAtMs: number[] = [];
-  const run = async (): Promise<string> => {
+  const leftMs: number[] = [];
+  const run = async (left: number): Promise<string> => {
     triedAtMs.push(clock.monotonicMs());
+    leftMs.push(left);
     if (triedAtMs.length <= times) throw error;
     return "answer";
   };
   const random = { fraction: () => fraction, bytes: () => new Uint8Array() };
   const result = repeat(run, { clock, random, withinMs, signal }).catch((thrown: unknown) => thrown);
-  return { clock, triedAtMs, result };
+  return { clock, triedAtMs, leftMs, result };
 }
 
 async function pass(clock: FakeClock, ms: number): Promise<void> {
@@ -87,12 +89,19 @@ describe("when", () => {
     expect(triedAtMs).toEqual([0]);
   });
 
-  test("no more when the caller has gone", async () => {
+  test("each try is told what is left of the time, so that none outlasts it", async () => {
+    const { clock, leftMs } = tryFor(100, failure("unavailable"), { withinMs: 1_000 });
+    await pass(clock, 5_000);
+    expect(leftMs).toEqual([1_000, 900, 700, 300]);
+  });
+
+  test("no more when the caller has gone, which is then the reason", async () => {
     const abort = new AbortController();
     const { clock, triedAtMs, result } = tryFor(100, failure("unreachable"), { signal: abort.signal });
     await turns();
-    abort.abort();
-    expect(await result).toMatchObject({ code: "unreachable" });
+    const reason = new Error("the tab was closed");
+    abort.abort(reason);
+    expect(await result).toMatchObject({ code: "aborted", cause: reason });
     await pass(clock, 1_000);
     expect(triedAtMs).toEqual([0]);
     expect(clock.pending).toBe(0);
