@@ -18,8 +18,9 @@ export class ChildServer {
   }
 
   /** The built scheduler, as it ships, in memory unless it is given a directory; `npm run build` comes first. */
-  static startScheduler(stateDir = "none"): Promise<ChildServer> {
-    return ChildServer.#start(["../dist/main.js", "scheduler", "--http", "127.0.0.1:0", "--state-dir", stateDir]);
+  static startScheduler(stateDir = "none", flags: readonly string[] = []): Promise<ChildServer> {
+    const own = ["--http", "127.0.0.1:0", "--state-dir", stateDir];
+    return ChildServer.#start(["../dist/main.js", "scheduler", ...own, ...flags]);
   }
 
   static startEcho(): Promise<ChildServer> {
@@ -57,6 +58,12 @@ export class ChildServer {
     // The name of the program, in parentheses, may hold blanks; utime and stime are fields 14 and 15 (proc(5)).
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     return ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS_PER_SECOND;
+  }
+
+  /** Memory of the process that is in RAM now (proc(5), VmRSS). */
+  residentBytes(): number {
+    const status = readFileSync(`/proc/${this.#child.pid}/status`, "utf8");
+    return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024;
   }
 
   async stop(): Promise<void> {
