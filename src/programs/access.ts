@@ -4,7 +4,7 @@ import type { Access } from "../actors/api/http-server.ts";
 import { Tls, type TlsMaterial } from "../actors/api/tls.ts";
 import { type Gate, openGate, parseTokens, TokenGate, type Tokens } from "../actors/api/tokens.ts";
 import type { Log } from "../actors/kernel/actor.ts";
-import { describeThrown } from "../actors/kernel/outcome.ts";
+import { describeThrown } from "../messages/thrown.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { AccessSettings } from "./access-settings.ts";
 import { UsageError } from "./options.ts";

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { apiCommand, apiOptions } from "./api-client-settings.ts";
-import type { Finish } from "./command-line.ts";
+import type { Finish } from "./finish.ts";
 
 export function cancelCommand(finish: Finish): Command {
   return apiCommand("cancel", "Give back the room of a reservation whose sandbox was not created.")

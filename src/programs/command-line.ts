@@ -1,14 +1,15 @@
-import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { cancelCommand, renewCommand } from "./cancel-command.ts";
 import { confirmCommand } from "./confirm-command.ts";
 import { cordonCommand, uncordonCommand } from "./cordon-command.ts";
 import { daemonCommand } from "./daemon-command.ts";
+import type { Finish } from "./finish.ts";
 import { gatewayCommand } from "./gateway-command.ts";
 import { journalCommand } from "./journal-command.ts";
 import { loadCommand } from "./load-command.ts";
 import { nodesCommand } from "./nodes-command.ts";
 import { UsageError } from "./options.ts";
+import { packageVersion } from "./package-version.ts";
 import { releaseCommand } from "./release-command.ts";
 import { reservationsCommand } from "./reservations-command.ts";
 import { resourceCommand } from "./resource-command.ts";
@@ -18,9 +19,6 @@ import { simulateCommand } from "./simulate-command.ts";
 import { tokenCommand } from "./token-command.ts";
 import { unregisterCommand } from "./unregister-command.ts";
 import { upCommand } from "./up-command.ts";
-
-/** A command hands its exit code here, since commander's actions return nothing. */
-export type Finish = (code: number) => void;
 
 /** Exit codes: 0 done, 1 it failed, 2 it was called wrongly. */
 const WRONG_CALL = 2;
@@ -87,9 +85,4 @@ function oneLine(text: string): string {
     .replace(/^error: /, "")
     .replaceAll(/\s*\n\s*/g, " ");
   return `evenkeel: ${complaint}${complaint.endsWith("?)") ? "" : "; see --help"}\n`;
-}
-
-function packageVersion(): string {
-  const manifest = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
-  return (JSON.parse(manifest) as { version: string }).version;
 }

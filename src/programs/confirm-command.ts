@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { apiCommand, apiOptions } from "./api-client-settings.ts";
-import type { Finish } from "./command-line.ts";
+import type { Finish } from "./finish.ts";
 
 export function confirmCommand(finish: Finish): Command {
   return apiCommand("confirm", "Say that the sandbox of a reservation exists.")

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { apiCommand, apiOptions } from "./api-client-settings.ts";
-import type { Finish } from "./command-line.ts";
+import type { Finish } from "./finish.ts";
 
 export function cordonCommand(finish: Finish): Command {
   return apiCommand("cordon", "Take a node out: nothing new is placed there, what runs stays.")

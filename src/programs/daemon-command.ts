@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import { checkSampling } from "./check-sampling.ts";
-import type { Finish } from "./command-line.ts";
 import { DAEMON_SETTINGS } from "./daemon-settings.ts";
+import type { Finish } from "./finish.ts";
 import { addFlags, configurationFileOf, flagOf, resolveSettings, variableOf } from "./options.ts";
 import { preferSmallHeap } from "./small-heap.ts";
 

@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import type { Finish } from "./command-line.ts";
+import type { Finish } from "./finish.ts";
 import { GATEWAY_SETTINGS } from "./gateway-settings.ts";
 import { addFlags, configurationFileOf, flagOf, resolveSettings, variableOf } from "./options.ts";
 

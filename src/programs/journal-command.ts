@@ -1,5 +1,5 @@
 import { Argument, Command } from "commander";
-import type { Finish } from "./command-line.ts";
+import type { Finish } from "./finish.ts";
 import { addFlags, flagOf, resolveSettings, UsageError } from "./options.ts";
 import { NO_STATE_DIR, SCHEDULER_SETTINGS } from "./scheduler-settings.ts";
 

@@ -6,9 +6,9 @@ import { pipeline } from "node:stream/promises";
 import { journalFile } from "../actors/journal/actor.ts";
 import { JournalReader } from "../actors/journal/reader.ts";
 import { exportedLines, ImportRefusal, importJournal } from "../actors/journal/transfer.ts";
-import { describeThrown } from "../actors/kernel/outcome.ts";
 import type { LogEntry } from "../actors/placement/event-log.ts";
 import { contentOf } from "../actors/placement/journal-content.ts";
+import { describeThrown } from "../messages/thrown.ts";
 import { systemClock } from "../ports/clock.ts";
 import { type CheckedJournal, renderCheck, renderCheckJson } from "./journal-page.ts";
 

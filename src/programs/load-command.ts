@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { apiCommand, apiOptions } from "./api-client-settings.ts";
-import type { Finish } from "./command-line.ts";
+import type { Finish } from "./finish.ts";
 import { LOAD_SETTINGS } from "./load-settings.ts";
 import { addFlags, resolveSettings, UsageError } from "./options.ts";
 

@@ -2,7 +2,7 @@
 
 import type { Message } from "../actors/kernel/actor.ts";
 import { moduleUrl } from "../actors/kernel/module-url.ts";
-import { describeThrown, type Outcome } from "../actors/kernel/outcome.ts";
+import type { Outcome } from "../actors/kernel/outcome.ts";
 import type { Reference } from "../actors/kernel/reference.ts";
 import type { ActorSystem } from "../actors/kernel/system.ts";
 import {
@@ -30,6 +30,7 @@ import type {
 import type { LoadPlan } from "../actors/load/plan.ts";
 import { type ClientRecord, type Durations, isGranted, type TIMED_CALLS } from "../actors/load/records.ts";
 import { SchedulerCalls } from "../actors/load/scheduler-calls.ts";
+import { describeThrown } from "../messages/thrown.ts";
 import type { Clock } from "../ports/clock.ts";
 import { formatSpan } from "./figures.ts";
 import type { LoadSettings } from "./load-settings.ts";

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { apiCommand, apiOptions } from "./api-client-settings.ts";
-import type { Finish } from "./command-line.ts";
+import type { Finish } from "./finish.ts";
 
 export function nodesCommand(finish: Finish): Command {
   return apiCommand("nodes", "List the nodes that the scheduler knows, and how loaded they are.").action(

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { apiCommand, apiOptions } from "./api-client-settings.ts";
-import type { Finish } from "./command-line.ts";
+import type { Finish } from "./finish.ts";
 
 export function releaseCommand(finish: Finish): Command {
   return apiCommand("release", "Say that a sandbox is gone, so that its room is free again.")

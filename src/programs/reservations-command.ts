@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { RESERVATION_STATES } from "../messages/placement.ts";
 import { oneOf } from "../messages/settings.ts";
 import { apiCommand, apiOptions } from "./api-client-settings.ts";
-import type { Finish } from "./command-line.ts";
+import type { Finish } from "./finish.ts";
 import { addFlags, resolveSettings } from "./options.ts";
 
 const STATE_SETTING = {

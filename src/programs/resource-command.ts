@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import { durationBetween } from "../messages/settings.ts";
-import type { Finish } from "./command-line.ts";
 import { SOCKET_SETTING } from "./daemon-settings.ts";
+import type { Finish } from "./finish.ts";
 import { addFlags, resolveSettings, type Setting } from "./options.ts";
 import { showResource } from "./resource.ts";
 

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { byteSize, countBetween } from "../messages/amounts.ts";
 import { nodeIdSchema } from "../messages/settings.ts";
 import { apiCommand, apiOptions } from "./api-client-settings.ts";
-import type { Finish } from "./command-line.ts";
+import type { Finish } from "./finish.ts";
 import { addFlags, resolveSettings, UsageError } from "./options.ts";
 
 const MEBIBYTE = 2 ** 20;

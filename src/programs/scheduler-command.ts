@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import type { Finish } from "./command-line.ts";
+import type { Finish } from "./finish.ts";
 import { addFlags, configurationFileOf, flagOf, variableOf } from "./options.ts";
 import { resolveSchedulerSettings, SCHEDULER_SETTINGS } from "./scheduler-settings.ts";
 

@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import type { Finish } from "./command-line.ts";
+import type { Finish } from "./finish.ts";
 import { addFlags, resolveSettings, UsageError } from "./options.ts";
 import { SIMULATE_SETTINGS } from "./simulate-settings.ts";
 

@@ -2,7 +2,7 @@ import { Command } from "commander";
 import { TOKEN_KINDS, type TokenKind } from "../messages/callers.ts";
 import { nodeIdSchema } from "../messages/settings.ts";
 import { type Random, systemRandom } from "../ports/random.ts";
-import type { Finish } from "./command-line.ts";
+import type { Finish } from "./finish.ts";
 import { UsageError } from "./options.ts";
 
 /** As many random bits as a hash of them is worth. */

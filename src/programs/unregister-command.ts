@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { apiCommand, apiOptions } from "./api-client-settings.ts";
-import type { Finish } from "./command-line.ts";
+import type { Finish } from "./finish.ts";
 
 export function unregisterCommand(finish: Finish): Command {
   return apiCommand("unregister", "Say goodbye for a node; it comes back when it reports again.")

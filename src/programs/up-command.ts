@@ -1,6 +1,6 @@
 import { Command } from "commander";
-import type { Finish } from "./command-line.ts";
 import { DAEMON_SETTINGS } from "./daemon-settings.ts";
+import type { Finish } from "./finish.ts";
 import { addFlags, resolveSettings, variableOf } from "./options.ts";
 import { resolveSchedulerSettings, SCHEDULER_SETTINGS } from "./scheduler-settings.ts";
 import { UP_FLAGS } from "./up-settings.ts";

@@ -1,7 +1,7 @@
 /** Sends requests to nodes over kept connections, and tells whether a byte of them can have arrived. */
 import type { Readable } from "node:stream";
 import { Agent, type Dispatcher } from "undici";
-import { describeThrown } from "../kernel/outcome.ts";
+import { describeThrown } from "../../messages/thrown.ts";
 import { parseEndpoint } from "./endpoint.ts";
 import { type Headers, headersForClient } from "./headers.ts";
 import type { LostWhy } from "./outcome.ts";

@@ -16,8 +16,8 @@ import type {
   JournalReplies,
   ReadJournal,
 } from "../../messages/journal.ts";
+import { describeThrown } from "../../messages/thrown.ts";
 import type { Actor, ActorContext } from "../kernel/actor.ts";
-import { describeThrown } from "../kernel/outcome.ts";
 import { JournalDamage } from "./damage.ts";
 import { JournalReader, type Stretch } from "./reader.ts";
 import { rescue, syncFile } from "./rescue.ts";

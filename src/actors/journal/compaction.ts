@@ -4,8 +4,8 @@
  * killed anywhere.
  */
 import type { Compact, CompactionReplies } from "../../messages/journal.ts";
+import { describeThrown } from "../../messages/thrown.ts";
 import type { Actor } from "../kernel/actor.ts";
-import { describeThrown } from "../kernel/outcome.ts";
 import { journalFile } from "./actor.ts";
 import { entriesIn, JournalReader } from "./reader.ts";
 import { JournalStore } from "./store.ts";

@@ -1,4 +1,4 @@
-import { describeThrown } from "../kernel/outcome.ts";
+import { describeThrown } from "../../messages/thrown.ts";
 
 /** The file cannot be used as it is; `message` says what is wrong and where, in one line. */
 export class JournalDamage extends Error {}

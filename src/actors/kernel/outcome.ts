@@ -33,8 +33,3 @@ export function unwrap<T>(outcome: Outcome<T>): T {
   if (!outcome.ok) throw new ActorFailure(outcome.error);
   return outcome.value;
 }
-
-/** What a thrown thing says, in one line; anything can be thrown. */
-export function describeThrown(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown);
-}

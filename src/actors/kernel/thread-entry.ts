@@ -4,12 +4,12 @@
  */
 import type { MessagePort } from "node:worker_threads";
 import * as Comlink from "comlink";
+import { describeThrown } from "../../messages/thrown.ts";
 import { systemClock } from "../../ports/clock.ts";
 import { systemRandom } from "../../ports/random.ts";
 import type { Actor, ActorModule, Lane, LogLevel, Message } from "./actor.ts";
 import type { OnFailure } from "./host.ts";
 import { handle } from "./local-host.ts";
-import { describeThrown } from "./outcome.ts";
 
 /** What a worker sends on its own account, for one of its actors. Plain data. */
 export type ThreadReport =

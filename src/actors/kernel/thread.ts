@@ -1,12 +1,12 @@
 import { MessageChannel } from "node:worker_threads";
 import * as Comlink from "comlink";
 import { Piscina } from "piscina";
+import { describeThrown } from "../../messages/thrown.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { Lane, Log, Message, PortableActor } from "./actor.ts";
 import type { Host, HostEvents, OnFailure } from "./host.ts";
 import type { Envelope } from "./mailbox.ts";
 import { moduleUrl } from "./module-url.ts";
-import { describeThrown } from "./outcome.ts";
 import type { ThreadReport, ThreadSurface } from "./thread-entry.ts";
 
 /** How long a thread may take to load an actor's module: far above a cold start on a busy machine. */

@@ -1,6 +1,6 @@
 /** Calls of the scheduler's HTTP API, over kept connections, with a deadline for each. */
 import { Pool } from "undici";
-import { describeThrown } from "../kernel/outcome.ts";
+import { describeThrown } from "../../messages/thrown.ts";
 
 /** As long as a patient caller waits; the scheduler itself gives an answer up sooner. */
 const CALL_DEADLINE_MS = 15_000;

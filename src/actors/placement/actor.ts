@@ -1,11 +1,11 @@
 import type { EventEmitter } from "eventemitter3";
 import { refuse } from "../../messages/errors.ts";
 import type { PlacementMessage, Reply } from "../../messages/placement.ts";
+import { describeThrown } from "../../messages/thrown.ts";
 import type { Timer } from "../../ports/clock.ts";
 import { type Directory, foldAssignments } from "../directory/client.ts";
 import type { Actor, ActorContext, Answer, LocalActor } from "../kernel/actor.ts";
 import { backoffMs } from "../kernel/backoff.ts";
-import { describeThrown } from "../kernel/outcome.ts";
 import { laneOf, type PlacementActorMessage, type PlacementEvents, type ReadinessAnswer } from "./client.ts";
 import { CommitQueue } from "./commit-queue.ts";
 import type { PlacementConfig } from "./config.ts";

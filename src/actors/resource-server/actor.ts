@@ -1,6 +1,6 @@
 import type { Published } from "../../messages/resource.ts";
+import { describeThrown } from "../../messages/thrown.ts";
 import type { Actor, ActorContext, LocalActor } from "../kernel/actor.ts";
-import { describeThrown } from "../kernel/outcome.ts";
 import { createResourceHttpServer } from "./http.ts";
 import { claimSocket } from "./socket-path.ts";
 

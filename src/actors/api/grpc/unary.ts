@@ -11,8 +11,8 @@ import type {
 import { type Caller, refuseNode } from "../../../messages/callers.ts";
 import { grpcStatusOf, type Refusal, refuse } from "../../../messages/errors.ts";
 import type { Reply } from "../../../messages/placement.ts";
+import { describeThrown } from "../../../messages/thrown.ts";
 import type { Log } from "../../kernel/actor.ts";
-import { describeThrown } from "../../kernel/outcome.ts";
 import type { Gate } from "../tokens.ts";
 import { CallRefused } from "./border.ts";
 import { authorizationOf } from "./callers.ts";
