@@ -130,7 +130,7 @@ async function begin(init: PlaceInit, refusals: readonly Refusal[]): Promise<Att
 
 /**
  * An abort does not cut the call at once: what it reserves can only be cancelled by who hears the answer. Without one in
- * time, the scheduler sees the connection break and marks what it reserved, which ends a minute later.
+ * time, the scheduler sees the connection break and marks what it reserved as uncertain.
  */
 async function schedule({ client, clock, options }: PlaceInit, body: ScheduleRequest): Promise<ScheduleAnswer> {
   const { signal } = options;

@@ -7,10 +7,12 @@ import { USUAL_SCHEDULER_URL } from "./api-client-settings.ts";
 import { missingProcfs, type RunningDaemon, startDaemon } from "./daemon.ts";
 import { type DaemonSettings, SOCKET_SETTING } from "./daemon-settings.ts";
 import { openEventLog } from "./event-log.ts";
+import { createGrpcApi } from "./grpc-api.ts";
 import { leave, untilStopped } from "./leaving.ts";
 import { createLogger } from "./logging.ts";
+import { variableOf } from "./options.ts";
 import { describeListenError, startScheduler } from "./scheduler.ts";
-import type { SchedulerSettings } from "./scheduler-settings.ts";
+import { SCHEDULER_SETTINGS, type SchedulerSettings } from "./scheduler-settings.ts";
 
 /** Together below the 5 s within which Ctrl-C ends everything. */
 const ANSWER_GRACE_MS = 1_500;
@@ -40,11 +42,14 @@ export async function runUp(settings: UpSettings): Promise<number> {
     return leave({ system, log, code: 1, deadlineMs: STOP_DEADLINE_MS });
   }
   const { eventLog } = opened;
-  const { http } = startScheduler({ system, settings: settings.scheduler, access, log, clock, eventLog });
+  const wiring = { system, settings: settings.scheduler, access, log, clock };
+  const { http, ...parts } = startScheduler({ ...wiring, eventLog });
+  const { grpc: grpcAt } = settings.scheduler;
+  const grpc = grpcAt === null ? null : await createGrpcApi({ ...wiring, ...parts });
   let daemon: RunningDaemon | null = null;
 
   async function end(code: number): Promise<number> {
-    await Promise.all([daemon?.close(), http.close(ANSWER_GRACE_MS)]);
+    await Promise.all([daemon?.close(), http.close(ANSWER_GRACE_MS), grpc?.close(ANSWER_GRACE_MS)]);
     return leave({ system, log, code, deadlineMs: STOP_DEADLINE_MS });
   }
 
@@ -54,6 +59,15 @@ export async function runUp(settings: UpSettings): Promise<number> {
   } catch (thrown) {
     complain(describeListenError(thrown, settings.scheduler.http));
     return end(1);
+  }
+  if (grpc !== null && grpcAt !== null) {
+    try {
+      const at = formatAddress(await grpc.listen(grpcAt));
+      log.info({ grpc: at }, `serving the gRPC API on ${at}`);
+    } catch (thrown) {
+      complain(describeListenError(thrown, grpcAt, variableOf(SCHEDULER_SETTINGS.grpc)));
+      return end(1);
+    }
   }
   const daemonSettings = { ...settings.daemon, schedulerUrl: url, noRuntime: true };
   daemon = startDaemon(system, daemonSettings);
@@ -94,9 +108,10 @@ function reachableUrl({ host, port }: HostAndPort, { tlsCert }: Pick<SchedulerSe
   return `${tlsCert === null ? "http" : "https"}://${formatAddress({ host: reachable, port })}`;
 }
 
-function warn(log: Logger, { http, tokens }: SchedulerSettings): void {
-  if (!isLoopback(http) && tokens === null)
-    log.warn("the HTTP API is open to other machines and asks nobody who they are");
+function warn(log: Logger, { http, grpc, tokens }: SchedulerSettings): void {
+  if (tokens !== null) return;
+  const open = Object.entries({ HTTP: http, gRPC: grpc }).filter(([, at]) => at !== null && !isLoopback(at));
+  for (const [api] of open) log.warn(`the ${api} API is open to other machines and asks nobody who they are`);
 }
 
 function complain(line: string): number {

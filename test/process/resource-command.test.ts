@@ -1,10 +1,12 @@
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type RequestListener } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { startDaemon } from "./daemon-process.ts";
+import { cleanEnvironment, startDaemon } from "./daemon-process.ts";
 import { evenkeel, startEvenkeel } from "./evenkeel-command.ts";
 import { LivingTree } from "./living-tree.ts";
 
@@ -76,6 +78,15 @@ describe("evenkeel resource", () => {
     expect(shown).not.toContain("\u001b");
   });
 
+  it("ends quietly when whoever reads has seen enough", async () => {
+    await using daemon = await startDaemon({ tree: join(FIXTURES, "no-limits"), args: ["--interval", "5m"] });
+    const { status, stdout, stderr } = await inShell('{ "$@"; echo "exit code $?" >&2; } | head -n 3', [
+      ...["resource", "--socket", daemon.socket, "--watch", "100ms"],
+    ]);
+    expect(stdout.split("\n").map((line) => line.split(" ")[0])).toEqual(["capacity", "cpu", "memory", ""]);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "exit code 0\n" });
+  });
+
   it("refuses a watch interval that is none", async () => {
     const { code, stderr } = await evenkeel(["resource", "--watch", "often"]);
     expect(code).toBe(2);
@@ -108,6 +119,16 @@ describe("evenkeel resource without a daemon exits 1 and helps in one line", () 
     await expectHelp(await serverThat((_, response) => void response.end("x".repeat(2 ** 21))), "not a node daemon");
   });
 });
+
+/** Runs a line of shell whose arguments are `evenkeel` with these of its own. */
+async function inShell(line: string, args: readonly string[]) {
+  const main = join(import.meta.dirname, "../../src/main.ts");
+  const command = ["-c", line, "sh", process.execPath, main, ...args];
+  const child = spawn("/bin/sh", command, { stdio: ["ignore", "pipe", "pipe"], env: cleanEnvironment() });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
+  return { status: child.exitCode, stdout, stderr };
+}
 
 async function expectHelp(socket: string, helps: string): Promise<void> {
   const { code, stdout, stderr } = await evenkeel(["resource", "--socket", socket]);
