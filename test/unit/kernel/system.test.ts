@@ -65,9 +65,14 @@ describe("every question ends", () => {
     const reference = system.spawnLocal<{ type: "question" }, { question: null }>("mute", {
       create: () => ({ receive: () => undefined }),
     });
-    const asked = reference.ask({ type: "question" }, { deadlineMs: 250 });
+    let ended = false;
+    const asked = reference.ask({ type: "question" }, { deadlineMs: 250 }).finally(() => {
+      ended = true;
+    });
     await turns();
     clock.advance(249);
+    await turns();
+    expect(ended).toBe(false);
     clock.advance(1);
     expect(await asked).toEqual({
       ok: false,
