@@ -17,8 +17,6 @@ export interface Core {
   /** Which nodes changed, for the index. */
   readonly slots: Slots;
   readonly index: CandidateIndex;
-  /** End of the newest stall of the process; silence counts from here at the earliest. */
-  silenceFloorMs: number;
   /** Nodes that creations wait for after a start, until `guardEndMs` at most. */
   readonly guarded: Set<string>;
   guardEndMs: number;
@@ -26,10 +24,10 @@ export interface Core {
 }
 
 export function rulesAt(core: Core, nowMs: number): Rules {
-  const { config, limited, silenceFloorMs, newestRules } = core;
+  const { config, limited, newestRules } = core;
   // Decisions come by the hundred in a millisecond.
-  if (newestRules?.nowMs === nowMs && newestRules.hearing.silenceFloorMs === silenceFloorMs) return newestRules;
-  const rules = { config, nowMs, limited, hearing: { nowMs, reportTtlMs: config.reportTtlMs, silenceFloorMs } };
+  if (newestRules?.nowMs === nowMs) return newestRules;
+  const rules = { config, nowMs, limited, hearing: { nowMs, reportTtlMs: config.reportTtlMs } };
   core.newestRules = rules;
   return rules;
 }

@@ -60,7 +60,13 @@ export type ReservationChange =
   | { readonly type: "dimension_settled"; readonly id: string; readonly dimension: "cpu" | "memory" }
   | { readonly type: "recharged"; readonly id: string; readonly dimension: "cpu" | "memory" }
   /** A DELETE or a FORK named it, and it binds nothing from now on; `unbound` is in snapshots only. */
-  | { readonly type: "sandbox_named"; readonly sandboxId: string; readonly how: "deleted" | "forked" | "unbound" }
+  | {
+      readonly type: "sandbox_named";
+      readonly sandboxId: string;
+      readonly how: "deleted" | "forked" | "unbound";
+      /** Whose event named it; null: a caller's word, good for every node. */
+      readonly nodeId: string | null;
+    }
   /** Retention is over for ended reservations and named sandboxes. */
   | { readonly type: "forgotten"; readonly ids: readonly string[]; readonly sandboxIds: readonly string[] }
   | { readonly type: "reservation_restored"; readonly record: ReservationRecord };
@@ -155,6 +161,8 @@ export interface NodeRecord {
   readonly ledger: boolean;
   readonly runtimeSeen: boolean;
   readonly bootId: string | null;
+  /** Boots before it, oldest first: a stray report of one is no reboot. */
+  readonly formerBootIds: readonly string[];
   readonly witnessPosition: number;
   readonly unregistered: { readonly serviceInstanceId: string; readonly atWallMs: number } | null;
   readonly cordon: { readonly reason: string | null } | null;

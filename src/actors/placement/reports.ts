@@ -43,10 +43,18 @@ export function takeHeartbeat(core: Core, turn: Turn, heartbeat: Heartbeat): Rep
   // The daemon part first: the first snapshot ends what it may say of an inventory.
   const daemonTaken = heartbeat.resource !== null && takeResource(core, turn, node, heartbeat, heartbeat.resource);
   const runtimeTaken = heartbeat.snapshot !== null && takeSnapshot(core, turn, node, heartbeat, heartbeat.snapshot);
+  if (daemonTaken && node.ledger) routeLedger(turn, node);
   if (daemonTaken || runtimeTaken) noteIdentity(turn, node, heartbeat);
   if (runtimeTaken || (daemonTaken && node.ledger)) becomePresent(core, turn, node);
   if (daemonTaken || runtimeTaken) node.generation += 1;
   return { ok: true, answer: { generation: node.generation } };
+}
+
+/** Where no runtime lists what runs, the ledger is the roster: look-ups go on for as long as a sandbox is charged. */
+function routeLedger(turn: Turn, node: Node): void {
+  const sandboxIds: string[] = [];
+  for (const { sandboxId } of node.account.confirmed) if (sandboxId !== null) sandboxIds.push(sandboxId);
+  turn.route({ type: "roster", nodeId: node.nodeId, sandboxIds });
 }
 
 /** An instance that has just unregistered may have reports under way; they must not bring it back. */
@@ -99,8 +107,7 @@ interface ArrivingReport {
 
 /** That the node has unregistered makes no difference: a late report of an instance before must not bring it back. */
 function hears(core: Core, turn: Turn, part: Part): boolean {
-  const { silenceFloorMs, config } = core;
-  return isFresh(part, { nowMs: turn.now.nowMs, reportTtlMs: config.reportTtlMs, silenceFloorMs });
+  return isFresh(part, { nowMs: turn.now.nowMs, reportTtlMs: core.config.reportTtlMs });
 }
 
 function takeResource(core: Core, turn: Turn, node: Node, heartbeat: Heartbeat, resource: ResourceReport): boolean {
@@ -130,6 +137,8 @@ function takeResource(core: Core, turn: Turn, node: Node, heartbeat: Heartbeat, 
 /** A changed boot ends what was there before the last report of the old one; what was made since stays. */
 function takeBootId(turn: Turn, node: Node, bootId: string): void {
   const { account, witnessPosition } = node;
+  // No boot comes twice: this is a report that was long under way.
+  if (node.formerBootIds.includes(bootId)) return;
   if (node.bootId !== null && node.bootId !== bootId) {
     for (const reservation of [...account.pending, ...account.confirmed]) {
       if (reservation.position >= witnessPosition) continue;
@@ -175,12 +184,26 @@ function takeSnapshot(core: Core, turn: Turn, node: Node, heartbeat: Heartbeat, 
   const report = { part: "runtime", serviceInstanceId, sequence, reportedAtUnixMs, fresh } as const;
   const standing = admit(turn, node, node.runtime, report);
   if (standing === null) return false;
-  if (!node.runtimeSeen) turn.emit({ type: "node_runtime_seen", nodeId: node.nodeId });
+  if (!node.runtimeSeen) meetRuntime(core, turn, node);
   const increase = advanceEpoch(turn, node, standing, snapshot);
   foldSnapshot(node.figures, snapshot);
   node.snapshot = snapshot;
   reconcile(core, turn, node, { increase, sandboxIds: heartbeat.sandboxIds });
   return true;
+}
+
+/**
+ * A runtime reports for the first time, and ends a ledger node for good. Uncertain ones had there the greatest age to be
+ * told of; now the runtime tells, and their lease is as short as anybody's.
+ */
+function meetRuntime(core: Core, turn: Turn, node: Node): void {
+  const wasLedger = node.ledger;
+  turn.emit({ type: "node_runtime_seen", nodeId: node.nodeId });
+  if (!wasLedger) return;
+  for (const { terms, uncertain, leaseEndMs } of [...node.account.pending]) {
+    const leaseMs = Math.min(leaseEndMs - turn.now.nowMs, core.config.uncertainTtlMs);
+    if (uncertain) turn.emit({ type: "marked_uncertain", id: terms.id, leaseMs });
+  }
 }
 
 /** The growth since the previous report of the epoch; null where this report is the baseline of a new one. */

@@ -5,6 +5,7 @@ import type { Core } from "./core.ts";
 import type { Turn } from "./events.ts";
 import { sandboxDeleted } from "./ledger/closing.ts";
 import { inferFromCreate } from "./ledger/create-events.ts";
+import type { NamedSandbox } from "./ledger/ledger.ts";
 import type { Node } from "./nodes/node.ts";
 
 export function takeSandboxEvents(core: Core, turn: Turn, message: SandboxEvents): Reply<Done> {
@@ -23,6 +24,11 @@ function isHeard(node: Node, serviceInstanceId: string): boolean {
   return node.unregistered === null && !node.runtime.superseded.includes(serviceInstanceId);
 }
 
+/** An event that was overtaken by the one that ends its sandbox. Another node's end of that id is none of this one's. */
+function isDeleted(named: NamedSandbox | undefined, { nodeId }: Node): boolean {
+  return named?.how === "deleted" && (named.nodeId === null || named.nodeId === nodeId);
+}
+
 interface ArrivingEvent {
   readonly event: SandboxEvent;
   readonly serviceInstanceId: string;
@@ -35,19 +41,20 @@ function takeEvent(core: Core, turn: Turn, node: Node, { event, serviceInstanceI
     case "CREATE":
       if (serviceInstanceId === node.runtime.serviceInstanceId) node.epoch.createSeen = true;
       else node.heraldedInstanceId = serviceInstanceId;
-      if (ledger.named.get(sandboxId)?.how === "deleted") return;
+      if (isDeleted(ledger.named.get(sandboxId), node)) return;
       turn.route({ type: "assigned", sandboxId, nodeId: node.nodeId, source: "create" });
       inferFromCreate(core, turn, node, event);
       return;
     case "DELETE": {
       // The id of another node's sandbox: that node will say itself what became of it.
       const holder = ledger.holderOf(sandboxId);
-      if (holder === undefined || holder.account === node.account) sandboxDeleted(core, turn, sandboxId);
+      if (holder === undefined || holder.account === node.account)
+        sandboxDeleted(core, turn, { sandboxId, nodeId: node.nodeId });
       return;
     }
     case "FORK":
       if (ledger.isKnown(sandboxId)) return;
-      turn.emit({ type: "sandbox_named", sandboxId, how: "forked" });
+      turn.emit({ type: "sandbox_named", sandboxId, how: "forked", nodeId: node.nodeId });
       return;
     case "PAUSE":
     case "RESUME":

@@ -14,8 +14,8 @@ export function snapshotOf(core: Core, position: number, now: Instant): Placemen
   for (const node of fleet.nodes.values()) {
     if (node.journaled) add({ type: "node_restored", record: nodeRecordOf(node, now) });
   }
-  for (const [sandboxId, { how, atMs }] of ledger.named) {
-    add({ type: "sandbox_named", sandboxId, how }, now.wallMs + atMs - now.nowMs);
+  for (const [sandboxId, { how, nodeId, atMs }] of ledger.named) {
+    add({ type: "sandbox_named", sandboxId, how, nodeId }, now.wallMs + atMs - now.nowMs);
   }
   for (const reservation of ledger.reservations.values()) {
     add({ type: "reservation_restored", record: recordOf(reservation, now) });

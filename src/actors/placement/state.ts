@@ -61,6 +61,7 @@ import { forgetThePast } from "./ledger/retention.ts";
 import { createNameMint, isToken } from "./ledger/tokens.ts";
 import { viewOf } from "./ledger/view.ts";
 import { Fleet } from "./nodes/fleet.ts";
+import { excuseSilence } from "./nodes/lifecycle.ts";
 import { hasLimits } from "./nodes/limits.ts";
 import type { Node } from "./nodes/node.ts";
 import { isShown, nodeViewOf, nodeViewsOf } from "./nodes/view.ts";
@@ -104,7 +105,6 @@ export class Placement {
       fleet: new Fleet({ config, ledger, slots, now }),
       slots,
       index: new CandidateIndex(slots, strategy, ports.random),
-      silenceFloorMs: Number.NEGATIVE_INFINITY,
       guarded: new Set(),
       guardEndMs: now.nowMs + config.startGuardMs,
       newestRules: null,
@@ -159,7 +159,7 @@ export class Placement {
 
   onReleaseSandbox(message: ReleaseSandbox, now: Instant): Outcome<Reply<Done>> {
     return this.#turn(now, (turn) => {
-      sandboxDeleted(this.#core, turn, message.sandboxId);
+      sandboxDeleted(this.#core, turn, { sandboxId: message.sandboxId, nodeId: null });
       return DONE;
     });
   }
@@ -304,14 +304,16 @@ export class Placement {
     return turn.close(reply);
   }
 
-  /** While this process stood still no report was taken in: silence counts from now. */
+  /** While this process stood still no report was taken in. */
   #noticeStall(turn: OpenTurn, nowMs: number): void {
     if (this.#lastTurnMs === null) return;
+    const { config, fleet, slots } = this.#core;
+    const stall = { nowMs: this.#lastTurnMs, reportTtlMs: config.reportTtlMs };
     const silentMs = nowMs - this.#lastTurnMs;
     this.#lastTurnMs = nowMs;
-    if (silentMs <= this.#core.config.reportTtlMs / 2) return;
-    this.#core.silenceFloorMs = nowMs;
-    this.#core.slots.touchAll();
+    if (silentMs <= config.reportTtlMs / 2) return;
+    for (const node of fleet.nodes.values()) excuseSilence(node, stall, nowMs);
+    slots.touchAll();
     turn.notice({ type: "stalled", silentMs });
   }
 

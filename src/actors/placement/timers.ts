@@ -2,7 +2,7 @@
 import type { Core } from "./core.ts";
 import type { Turn } from "./events.ts";
 import { forgetThePast } from "./ledger/retention.ts";
-import { isFresh } from "./nodes/lifecycle.ts";
+import { isFresh, silentSince } from "./nodes/lifecycle.ts";
 import { leadingPart, type Node } from "./nodes/node.ts";
 import type { Part } from "./nodes/parts.ts";
 
@@ -18,10 +18,10 @@ export function sweep(core: Core, turn: Turn): void {
 }
 
 function endUnobserved(core: Core, turn: Turn, node: Node): void {
-  const { config, silenceFloorMs } = core;
+  const { config } = core;
   const { nowMs } = turn.now;
-  if (silentSinceMs(node, node.daemon, core) + config.conditionTtlMs > nowMs) return;
-  if (!isFresh(node.runtime, { nowMs, reportTtlMs: config.reportTtlMs, silenceFloorMs })) return;
+  if (silentSinceMs(node, node.daemon) + config.conditionTtlMs > nowMs) return;
+  if (!isFresh(node.runtime, { nowMs, reportTtlMs: config.reportTtlMs })) return;
   for (const condition of [...node.conditions.keys()]) {
     turn.emit({ type: "condition_left", nodeId: node.nodeId, condition, cause: "unobserved", value: null });
   }
@@ -35,17 +35,17 @@ function forgetIfLongGone(core: Core, turn: Turn, node: Node): void {
   const { nowMs } = turn.now;
   const beforeMs = nowMs - core.config.nodeForgetTtlMs;
   const unregisteredMs = node.unregistered?.atMs ?? Number.POSITIVE_INFINITY;
-  if (Math.min(unregisteredMs, silentSinceMs(node, leadingPart(node), core)) > beforeMs) return;
+  if (Math.min(unregisteredMs, silentSinceMs(node, leadingPart(node))) > beforeMs) return;
   for (const reservation of [...node.account.pending, ...node.account.confirmed]) {
     turn.emit({ type: "released", id: reservation.terms.id, reason: "node_gone" });
   }
-  const daemonSpeaks = silentSinceMs(node, node.daemon, core) > beforeMs;
+  const daemonSpeaks = silentSinceMs(node, node.daemon) > beforeMs;
   if (node.configured !== null || daemonSpeaks) return;
   turn.route({ type: "node_gone", nodeId: node.nodeId });
   core.guarded.delete(node.nodeId);
   turn.emit({ type: "node_dropped", nodeId: node.nodeId });
 }
 
-function silentSinceMs(node: Node, part: Part, core: Core): number {
-  return Math.max(part.lastArrivalMs ?? node.knownSinceMs, core.silenceFloorMs);
+function silentSinceMs(node: Node, part: Part): number {
+  return silentSince(part) ?? node.knownSinceMs;
 }

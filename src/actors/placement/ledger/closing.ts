@@ -87,11 +87,20 @@ export function expireLease(turn: Turn, reservation: Reservation): void {
   turn.emit({ type: "expired", id: reservation.terms.id, reason: "lease" });
 }
 
-/** Releases the confirmed, unsettled reservation of a sandbox that is gone, and remembers the id. */
-export function sandboxDeleted(core: Core, turn: Turn, sandboxId: string): void {
+export interface DeletedSandbox {
+  readonly sandboxId: string;
+  readonly nodeId: string | null;
+}
+
+/**
+ * Releases the confirmed, unsettled reservation of a sandbox that is gone, and remembers the id. `nodeId` is that of the
+ * node whose event says so; null where a caller does.
+ */
+export function sandboxDeleted(core: Core, turn: Turn, { sandboxId, nodeId }: DeletedSandbox): void {
   const holder = core.ledger.holderOf(sandboxId);
-  const how = core.ledger.named.get(sandboxId)?.how ?? "unbound";
-  if (how === "unbound") turn.emit({ type: "sandbox_named", sandboxId, how: "deleted" });
+  const named = core.ledger.named.get(sandboxId);
+  const isNews = named === undefined || named.how === "unbound" || (named.nodeId !== null && named.nodeId !== nodeId);
+  if (isNews) turn.emit({ type: "sandbox_named", sandboxId, how: "deleted", nodeId });
   if (holder?.status === "confirmed") turn.emit({ type: "released", id: holder.terms.id, reason: "deleted" });
   turn.route({ type: "deleted", sandboxId });
 }

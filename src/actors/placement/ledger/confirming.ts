@@ -7,9 +7,11 @@ import { misfit } from "../candidates.ts";
 import { type Core, nodeOf } from "../core.ts";
 import type { Turn } from "../events.ts";
 import { noteSuccess } from "../nodes/demotion.ts";
+import { listedStreak } from "../nodes/runtime-epoch.ts";
 import { countManaged, rechargeReplacements } from "./aggregates.ts";
 import { type Closing, conflict, expireLease } from "./closing.ts";
 import { judgeConfirmed } from "./identity.ts";
+import type { NamedSandbox } from "./ledger.ts";
 import { cpuSizeOf, memorySizeOf, type Reservation } from "./reservation.ts";
 
 export interface Confirmation {
@@ -22,7 +24,7 @@ export function confirm(core: Core, turn: Turn, reservation: Reservation, confir
   const known = alreadyAnswered(turn, reservation, sandboxId);
   if (known !== null) return known;
 
-  const how = core.ledger.named.get(sandboxId)?.how;
+  const how = howNamed(core, reservation, sandboxId);
   const deleted = how === "deleted";
   if (how === "forked") return conflict(reservation, `sandbox ${sandboxId} is a fork of another`);
   const holder = core.ledger.holderOf(sandboxId);
@@ -38,6 +40,13 @@ export function confirm(core: Core, turn: Turn, reservation: Reservation, confir
   bindTo(core, turn, reservation, { sandboxId, late, deleted });
   if (late) turn.notice({ type: "late_confirmation", nodeId: reservation.terms.nodeId, forced: confirmation.force });
   return { repeated: false };
+}
+
+/** What is said of the id. A node's events speak for its own sandboxes only, a caller for all. */
+function howNamed(core: Core, { terms }: Reservation, sandboxId: string): NamedSandbox["how"] | null {
+  const named = core.ledger.named.get(sandboxId);
+  if (named === undefined || (named.nodeId !== null && named.nodeId !== terms.nodeId)) return null;
+  return named.how;
 }
 
 /** A repeat, or a conflict that no id could change; null when it is to be decided. */
@@ -79,7 +88,8 @@ function refuseLate(core: Core, reservation: Reservation, { sandboxId, force }: 
   const node = nodeOf(core, reservation);
   const details = { state: reservation.status };
   if (node === undefined) return refuse("expired", "it has expired, and its node is gone", details);
-  if (node.epoch.listings.has(sandboxId) || force) return null;
+  // Listings of a former instance are kept for inference; they are no roster of this one.
+  if (listedStreak(node.epoch, sandboxId) > 0 || force) return null;
   const { demandCpuMillicores, demandMemoryBytes } = reservation.terms;
   // An orphan that is confirmed again is of the size that a CREATE event told; another sandbox need not be.
   const demand =
@@ -92,10 +102,12 @@ function refuseLate(core: Core, reservation: Reservation, { sandboxId, force }: 
 
 /** The other is pending again, with its charge and lease, or expired if that is over. */
 function takeBack(core: Core, turn: Turn, taken: Reservation): void {
-  turn.emit({ type: "unbound", id: taken.terms.id });
   const node = nodeOf(core, taken);
+  const gone = node === undefined || taken.reason === "node_gone";
+  turn.emit({ type: "unbound", id: taken.terms.id });
   if (node !== undefined) countManaged(node, taken);
-  if (taken.leaseEndMs <= turn.now.nowMs) expireLease(turn, taken);
+  // One whose node is gone has nowhere to be pending.
+  if (taken.leaseEndMs <= turn.now.nowMs || gone) expireLease(turn, taken);
 }
 
 interface Binding {

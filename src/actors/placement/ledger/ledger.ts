@@ -14,6 +14,8 @@ import { idOfToken, isSameToken, isToken } from "./tokens.ts";
 export interface NamedSandbox {
   /** `unbound`: an inferred binding was taken back; a confirm may bind the id again, inference may not. */
   readonly how: "deleted" | "forked" | "unbound";
+  /** Whose event named it; null: a caller did, and speaks for every node. */
+  readonly nodeId: string | null;
   readonly atMs: number;
 }
 
@@ -79,7 +81,7 @@ export class Ledger {
       case "reservation_restored":
         return this.#enter(restoredReservation(this.accountOf(change.record.terms.nodeId), change.record, at));
       case "sandbox_named":
-        return this.#name(change.sandboxId, change.how, at.nowMs);
+        return this.#name(change.sandboxId, { how: change.how, nodeId: change.nodeId ?? null, atMs: at.nowMs });
       case "forgotten":
         for (const id of change.ids) this.#forget(id);
         for (const sandboxId of change.sandboxIds) this.named.delete(sandboxId);
@@ -181,13 +183,13 @@ export class Ledger {
     const { sandboxId } = reservation;
     if (sandboxId === null) return;
     this.#bySandboxId.delete(sandboxId);
-    if (!this.named.has(sandboxId)) this.#name(sandboxId, "unbound", atMs);
+    if (!this.named.has(sandboxId)) this.#name(sandboxId, { how: "unbound", nodeId: null, atMs });
     reservation.sandboxId = null;
   }
 
-  #name(sandboxId: string, how: NamedSandbox["how"], atMs: number): void {
+  #name(sandboxId: string, named: NamedSandbox): void {
     this.named.delete(sandboxId);
-    this.named.set(sandboxId, { how, atMs });
+    this.named.set(sandboxId, named);
   }
 
   #forget(id: string): void {

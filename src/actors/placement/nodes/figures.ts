@@ -77,8 +77,15 @@ export function foldResource(figures: Figures, resource: ResourceReport): void {
     figures.memoryCapacityBytes = resource.memoryCapacityBytes;
   }
   const { cpu, memory } = resource.utilization;
-  figures.daemonCpuPercent = cpu === null ? null : cpu * 100;
-  figures.daemonMemoryPercent = memory === null ? null : memory * 100;
+  figures.daemonCpuPercent = cpu === null ? null : percentOf(cpu);
+  figures.daemonMemoryPercent = memory === null ? null : percentOf(memory);
+}
+
+/** 0.55 is 55 %, where doubles multiply to a little more, and would exceed a maximum of 55. */
+function percentOf(ratio: number): number {
+  const percent = ratio * 100;
+  const decimal = Number(percent.toPrecision(15));
+  return decimal / 100 === ratio ? decimal : percent;
 }
 
 /** Measured use in percent: the runtime's figure, else the daemon's; null when nobody reported one. */

@@ -6,6 +6,9 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { ChangeTime } from "../ledger/record.ts";
 import { type Node, newNode } from "./node.ts";
 
+/** Reports stray for seconds or minutes; a machine does not boot more often in that time. */
+const FORMER_BOOTS_MAX = 8;
+
 export interface FleetParts {
   readonly config: PlacementConfig;
   readonly ledger: Ledger;
@@ -88,6 +91,7 @@ export class Fleet {
     node.ledger = record.ledger || (!record.runtimeSeen && (node.configured?.ledger ?? false));
     node.runtimeSeen = record.runtimeSeen;
     node.bootId = record.bootId;
+    node.formerBootIds = record.formerBootIds;
     node.witnessPosition = record.witnessPosition;
     node.cordon = record.cordon;
     if (record.unregistered !== null) {
@@ -118,6 +122,9 @@ function applyTo(
       node.ledger = false;
       return;
     case "boot_witnessed":
+      if (node.bootId !== null && node.bootId !== change.bootId) {
+        node.formerBootIds = [...node.formerBootIds, node.bootId].slice(-FORMER_BOOTS_MAX);
+      }
       node.bootId = change.bootId;
       node.witnessPosition = at.position;
       return;
@@ -150,6 +157,7 @@ export function nodeRecordOf(node: Node, now: Instant): NodeRecord {
     ledger: node.ledger,
     runtimeSeen: node.runtimeSeen,
     bootId: node.bootId,
+    formerBootIds: node.formerBootIds,
     witnessPosition: node.witnessPosition,
     unregistered:
       node.unregistered === null

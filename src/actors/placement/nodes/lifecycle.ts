@@ -7,14 +7,25 @@ import type { Part } from "./parts.ts";
 export interface Hearing {
   readonly nowMs: number;
   readonly reportTtlMs: number;
-  /** Silence counts from here at the earliest: the end of the newest stall of this process. */
-  readonly silenceFloorMs: number;
+}
+
+/** Since when the part is silent; null: it never spoke. */
+export function silentSince({ lastArrivalMs, stallEndMs }: Part): number | null {
+  return lastArrivalMs === null ? null : Math.max(lastArrivalMs, stallEndMs);
+}
+
+/**
+ * A stall of this process, from the last message before it to the first one after: reports that came meanwhile may have
+ * been lost. It excuses the silence of parts that spoke when it began; who was silent before is no less so.
+ */
+export function excuseSilence(node: Node, stall: Hearing, endMs: number): void {
+  for (const part of [node.runtime, node.daemon]) if (isFresh(part, stall)) part.stallEndMs = endMs;
 }
 
 /** A part that was heard, and has not been silent for longer than `reportTtlMs`. */
 export function isFresh(part: Part, hearing: Hearing): boolean {
-  if (part.lastArrivalMs === null) return false;
-  return hearing.nowMs - Math.max(part.lastArrivalMs, hearing.silenceFloorMs) <= hearing.reportTtlMs;
+  const sinceMs = silentSince(part);
+  return sinceMs !== null && hearing.nowMs - sinceMs <= hearing.reportTtlMs;
 }
 
 /** No part of a configured node has ever spoken: its capacity is unknown, and it may be tried last. */

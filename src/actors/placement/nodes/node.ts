@@ -26,6 +26,8 @@ export interface Node {
   ledger: boolean;
   runtimeSeen: boolean;
   bootId: string | null;
+  /** Boots before it, oldest first, as many as strays may come from. */
+  formerBootIds: readonly string[];
   /** Reservations made before this position were made before the newest witnessed report of `bootId`. */
   witnessPosition: number;
   unregistered: { readonly serviceInstanceId: string; readonly atMs: number } | null;
@@ -74,6 +76,7 @@ export function newNode(init: NodeInit): Node {
     ledger: init.configured?.ledger ?? false,
     runtimeSeen: false,
     bootId: null,
+    formerBootIds: [],
     witnessPosition: 0,
     unregistered: null,
     cordon: null,

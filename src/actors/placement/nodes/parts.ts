@@ -13,6 +13,8 @@ export interface Part {
   serviceInstanceId: string | null;
   /** Arrival of the newest report or sign of life; null: never heard. */
   lastArrivalMs: number | null;
+  /** End of the newest stall of this process that began while the part spoke: its silence counts from here, if later. */
+  stallEndMs: number;
   lastSequence: number | null;
   lastReportedAtUnixMs: number | null;
   /** Earlier instances, oldest first. */
@@ -35,6 +37,7 @@ export function newPart(): Part {
   return {
     serviceInstanceId: null,
     lastArrivalMs: null,
+    stallEndMs: Number.NEGATIVE_INFINITY,
     lastSequence: null,
     lastReportedAtUnixMs: null,
     superseded: [],

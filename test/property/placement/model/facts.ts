@@ -58,6 +58,8 @@ export interface ModelReservation {
 export interface ModelPart {
   instance: string;
   heardMs: number;
+  /** End of the newest stall that began while it spoke. */
+  stallEndMs: number;
   sequence: number | null;
   reportedAtUnixMs: number | null;
 }
@@ -118,8 +120,6 @@ export interface ModelState {
   choices: number;
   /** Positions count the messages handled. */
   position: number;
-  /** End of the newest stall of the process. */
-  stallEndMs: number;
   /** Arrival of the last message, once ticks have begun. */
   lastTurnMs: number | null;
 }
@@ -213,7 +213,7 @@ export function projectedOf(state: ModelState, node: ModelNode): Amounts {
 
 /** "silent longer than `report_ttl`" (scheduler-v1.md); "silence counts from the stall's end". */
 export function isFresh(state: ModelState, part: ModelPart | null, nowMs: number): boolean {
-  return part !== null && nowMs - Math.max(part.heardMs, state.stallEndMs) <= state.config.reportTtlMs;
+  return part !== null && nowMs - Math.max(part.heardMs, part.stallEndMs) <= state.config.reportTtlMs;
 }
 
 /** "on a ledger node the daemon part counts as the runtime part." */

@@ -7,6 +7,7 @@ import { whyOut, wishOf } from "./candidates.ts";
 import {
   type Amounts,
   DIMENSIONS,
+  isFresh,
   isShown,
   type ModelNode,
   type ModelReservation,
@@ -58,7 +59,6 @@ export class PlacementModel {
       reported: new Set(),
       choices: 0,
       position: 0,
-      stallEndMs: Number.NEGATIVE_INFINITY,
       lastTurnMs: null,
     };
   }
@@ -123,10 +123,19 @@ export class PlacementModel {
   #noticeStall(message: PlacementMessage, nowMs: number): void {
     const { state } = this;
     if (state.lastTurnMs !== null) {
-      if (nowMs - state.lastTurnMs > state.config.reportTtlMs / 2) state.stallEndMs = nowMs;
+      if (nowMs - state.lastTurnMs > state.config.reportTtlMs / 2) this.#excuseSilence(state.lastTurnMs, nowMs);
       state.lastTurnMs = nowMs;
     }
     if (message.type === "tick") state.lastTurnMs = nowMs;
+  }
+
+  /** A node that is out when the stall begins has no silence to be excused. */
+  #excuseSilence(beginMs: number, endMs: number): void {
+    for (const node of this.state.nodes.values()) {
+      for (const part of [node.runtime, node.daemon]) {
+        if (part !== null && isFresh(this.state, part, beginMs)) part.stallEndMs = endMs;
+      }
+    }
   }
 
   #schedule(message: Schedule, nowMs: number, names: Names | null): Expectation {

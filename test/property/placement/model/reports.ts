@@ -26,7 +26,7 @@ function receive(
     if (part !== null && superseded.has(instance) && isFresh(state, part, nowMs)) return "ignored";
     if (part !== null) superseded.add(part.instance);
     superseded.delete(instance);
-    set({ instance, heardMs: nowMs, sequence, reportedAtUnixMs });
+    set({ instance, heardMs: nowMs, stallEndMs: Number.NEGATIVE_INFINITY, sequence, reportedAtUnixMs });
     return "new instance";
   }
   part.heardMs = nowMs;
