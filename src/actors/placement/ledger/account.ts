@@ -2,6 +2,7 @@
  * What is in flight on one node: its live reservations and their exact integer sums, kept up with every change so that
  * a decision never adds them up.
  */
+import type { Newcomers } from "./newcomers.ts";
 import { chargedCpu, chargedMemory, isLive, type Reservation } from "./reservation.ts";
 
 /** The slot of an account whose node was dropped, or is not known yet. */
@@ -28,6 +29,8 @@ export interface Account {
   readonly inFlight: InFlight;
   /** The reservation that was made on it last, whatever became of it; null: none ever was. */
   newest: Reservation | null;
+  /** Of the last roster that was asked about them, which need not be the newest; null: of none. */
+  newcomers: Newcomers | null;
   /** Where the candidate index has its node, see `index/slots.ts`. */
   slot: number;
 }
@@ -39,6 +42,7 @@ export function newAccount(nodeId: string): Account {
     confirmed: new Set(),
     inFlight: nothingInFlight(),
     newest: null,
+    newcomers: null,
     slot: NO_SLOT,
   };
 }

@@ -9,14 +9,12 @@ import type { Accounting } from "../../../messages/nodes.ts";
 import type { Core } from "../core.ts";
 import type { Turn } from "../events.ts";
 import type { Node } from "../nodes/node.ts";
-import { listedStreak, streakOf } from "../nodes/runtime-epoch.ts";
-import type { Ledger } from "./ledger.ts";
-import { cpuSizeOf, memorySizeOf, type Reservation } from "./reservation.ts";
+import { listedStreak } from "../nodes/runtime-epoch.ts";
+import { coversNewcomers } from "./newcomers.ts";
+import type { Reservation } from "./reservation.ts";
 
 // Two snapshots closer than this may be one reading of the node, sent twice.
 const SNAPSHOTS_APART_MS_MIN = 1_000;
-// An id that stands in so many rosters in a row was in both of the last two before the newest.
-const LONG_LISTED = 3;
 
 export function accountingOf(node: Node): Accounting {
   if (node.ledger) return "ledger";
@@ -27,7 +25,9 @@ export function accountingOf(node: Node): Accounting {
 export function judgeConfirmed(core: Core, turn: Turn, node: Node, reservation: Reservation): void {
   reservation.watch.confirmEpoch = node.epoch.number;
   if (accountingOf(node) !== "roster") return;
-  if (isContained(core.ledger, node, reservation)) turn.emit({ type: "settled", id: reservation.terms.id });
+  const streak = listedStreak(node.epoch, reservation.sandboxId ?? "");
+  if (streak === 0) return;
+  if (streak > 1 || coversNewcomers(core.ledger, node)) turn.emit({ type: "settled", id: reservation.terms.id });
 }
 
 /** At a snapshot of a node that sends no rosters: by the second snapshot after the confirm. Returns what it settled. */
@@ -46,9 +46,16 @@ export function judgeBySums(turn: Turn, node: Node): Reservation[] {
 /** At a roster: settle what it contains, and end what it has long lacked. Returns what it settled. */
 export function judgeByRoster(core: Core, turn: Turn, node: Node): Reservation[] {
   const contained: Reservation[] = [];
+  // Asked at most once: nothing below binds or unbinds an id.
+  let covered: boolean | null = null;
   for (const reservation of [...node.account.confirmed]) {
-    if (listedStreak(node.epoch, reservation.sandboxId ?? "") === 0) judgeMissing(core, turn, node, reservation);
-    else if (isContained(core.ledger, node, reservation)) contained.push(reservation);
+    const streak = listedStreak(node.epoch, reservation.sandboxId ?? "");
+    if (streak === 0) {
+      judgeMissing(core, turn, node, reservation);
+      continue;
+    }
+    if (streak === 1) covered ??= coversNewcomers(core.ledger, node);
+    if (streak > 1 || covered === true) contained.push(reservation);
   }
   return settleAll(turn, contained);
 }
@@ -69,37 +76,4 @@ function judgeMissing(core: Core, turn: Turn, node: Node, reservation: Reservati
     return;
   }
   watch.rosterMisses += 1;
-}
-
-function isContained(ledger: Ledger, node: Node, reservation: Reservation): boolean {
-  const streak = listedStreak(node.epoch, reservation.sandboxId ?? "");
-  if (streak === 0) return false;
-  return streak >= 2 || isCovered(ledger, node);
-}
-
-/**
- * Whether the newest increase of the sums is enough for every id that may be a part of it. An id enters both sums
- * together, so a dimension in which the size of each is known is proof; without one, an id of unknown size could be all
- * of the increase, and nothing is covered.
- */
-function isCovered(ledger: Ledger, node: Node): boolean {
-  const { rosterIncrease, listings } = node.epoch;
-  if (rosterIncrease === null) return false;
-  let cpuMillicores = 0;
-  let memoryBytes = 0;
-  let cpuKnown = true;
-  let memoryKnown = true;
-  for (const [sandboxId, listing] of listings) {
-    if (streakOf(node.epoch, listing) >= LONG_LISTED) continue;
-    const holder = ledger.holderOf(sandboxId);
-    if (holder === undefined || holder.account !== node.account) return false;
-    const cpuSize = cpuSizeOf(holder);
-    const memorySize = memorySizeOf(holder);
-    cpuKnown &&= cpuSize !== null;
-    memoryKnown &&= memorySize !== null;
-    cpuMillicores += cpuSize ?? 0;
-    memoryBytes += memorySize ?? 0;
-  }
-  if (!cpuKnown && !memoryKnown) return false;
-  return rosterIncrease.cpuMillicores >= cpuMillicores && rosterIncrease.memoryBytes >= memoryBytes;
 }
