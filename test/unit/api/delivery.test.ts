@@ -1,14 +1,18 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { expect, test, vi } from "vitest";
+import type { Clock } from "../../../src/ports/clock.ts";
+import { fakeClock, turns } from "../../fakes/clock.ts";
 import { ScriptedLog } from "../placement/scripted-log.ts";
 import { coldSandbox, freshNode, type RunningApi, startApi } from "./running-api.ts";
 
+const GRACE_MS = 50;
+
 /** A scheduler whose log holds each answer back until the test lets it go. */
-async function startHeld(): Promise<{ api: RunningApi; log: ScriptedLog }> {
+async function startHeld(clock?: Clock): Promise<{ api: RunningApi; log: ScriptedLog }> {
   const log = new ScriptedLog();
   log.onAppend = (append) => append.end(null);
-  const api = await startApi({ eventLog: log });
+  const api = await startApi({ eventLog: log, ...(clock === undefined ? {} : { clock }) });
   await api.post("/v1/nodes/n1/heartbeat", freshNode("n1"));
   log.onAppend = null;
   return { api, log };
@@ -106,12 +110,32 @@ test("stopping answers what is running and refuses what still comes", async () =
   expect(log.kept.some((entry) => "change" in entry && entry.change.type === "cancelled")).toBe(false);
 });
 
-test("stopping cuts what does not end within its grace", async () => {
-  const { api, log } = await startHeld();
+test("stopping cuts what does not end within its grace, not before, and marks nothing as delivered", async () => {
+  const clock = fakeClock();
+  const { api, log } = await startHeld(clock);
   await using _ = api;
   const socket = await sendSchedule(api, coldSandbox(2, 4096));
-  await openAppend(log);
+  let received = "";
+  socket.setEncoding("utf8").on("data", (text: string) => {
+    received += text;
+  });
+  const append = await openAppend(log);
+  let closed = false;
+  const closing = api.scheduler.http.close(GRACE_MS).then(() => {
+    closed = true;
+  });
+  clock.advance(GRACE_MS - 1);
+  await turns(20);
+  expect([closed, socket.closed, await connections(api)]).toEqual([false, false, 1]);
+
   const cut = once(socket, "close");
-  await api.scheduler.http.close(50);
-  await cut;
+  clock.advance(1);
+  await Promise.all([cut, closing]);
+  expect([received, await connections(api)]).toEqual(["", 0]);
+  // Nobody heard of the reservation: it is cancelled when its commit ends.
+  log.onAppend = (next) => next.end(null);
+  append.end(null);
+  await vi.waitFor(() => {
+    expect(log.kept.some((entry) => "change" in entry && entry.change.type === "cancelled")).toBe(true);
+  });
 });
