@@ -81,6 +81,14 @@ export function createHttpScheduler({ url, credentials, clock, random }: HttpSch
         await client.uncertain(token, reason, options);
         return null;
       }),
+    recordAssignment: (sandboxId, { nodeId, endpoint }, { repeatForMs }) =>
+      answered(async () => {
+        const path = `${sandboxPath(sandboxId)}/assignment`;
+        const once = (): Promise<unknown> =>
+          call({ method: "POST", path, body: { node_id: nodeId, endpoint } }, ONE_TRY_WITHIN_MS);
+        await repeat(once, { clock, random, withinMs: repeatForMs });
+        return null;
+      }),
     releaseSandbox: (sandboxId, { repeatForMs }) =>
       answered(async () => {
         const once = (): Promise<unknown> =>

@@ -95,6 +95,10 @@ test("a scheduler that has forgotten the reservation: the sandbox is found all t
   expect(await world.metric(confirms("unknown"))).toBe(1);
   const sandboxId = response.headers.get("x-agentenv-sandbox-id");
   expect((await fetch(`${world.url}/sandboxes/${sandboxId}`)).status).toBe(200);
+  // Other gateways find it as well, before the node's next roster.
+  await expect.poll(() => world.metric('evenkeel_gateway_closings_total{call="record",result="ok"}')).toBe(1);
+  const known = await fetch(`${world.scheduler.url}/v1/sandboxes/${sandboxId}`);
+  expect(await known.json()).toMatchObject({ node: { node_id: "node-a" } });
 });
 
 test("one sandbox id twice: the client has its answer, and an operator an error", async () => {

@@ -69,6 +69,10 @@ export function createHandlers({ placement, directory }: ApiActors): Handlers {
       const reply = await lookUpSandbox({ placement, directory }, params.sandbox_id);
       return mapReply(reply, ({ nodeId, endpoint }) => ({ node: { node_id: nodeId, endpoint } }));
     },
+    async recordAssignment({ params, body }) {
+      const { node_id: nodeId, endpoint } = body;
+      return placement.ask({ type: "record_assignment", sandboxId: params.sandbox_id, nodeId, endpoint });
+    },
     async deleteSandbox({ params }) {
       const reply = await placement.ask({ type: "release_sandbox", sandboxId: params.sandbox_id });
       return mapReply(reply, () => null);

@@ -5,7 +5,7 @@
  * ```
  * confirm ─┬─ ok ───────────────▶ confirmed
  *          ├─ no answer, 429, 503 ▶ postponed ──▶ as below, without a client
- *          ├─ 404 ──────────────▶ unknown    the sandbox is remembered here until its node lists it
+ *          ├─ 404 ──────────────▶ unknown    the scheduler is told where it is, and it is remembered here
  *          ├─ 409 ──────────────▶ conflict   counted and logged: two tellings of one sandbox
  *          └─ 410 ──────────────▶ expired    late, and no room left: the caller keeps or destroys it
  * ```
@@ -153,6 +153,16 @@ export class Closer {
     const message = `the confirm of a sandbox that exists ended as ${end}: ${failure?.message ?? ""}`;
     if (end === "conflict" || end === "failed") log.error(fields, message);
     else log.warn(fields, message);
+    if (end === "unknown") this.#postpone("record", () => this.#record(hold, sandboxId));
+  }
+
+  /** A reservation that nobody knows any more: look-ups shall find its sandbox before its node's next roster. */
+  async #record({ node }: Hold, sandboxId: string): Promise<void> {
+    const { scheduler, metrics, log } = this.#options;
+    const recorded = await scheduler.recordAssignment(sandboxId, node, { repeatForMs: RELEASE_REPEAT_FOR_MS });
+    metrics.closed("record", recorded.ok ? "ok" : recorded.failure.code);
+    if (recorded.ok) return;
+    log.warn({ sandboxId, nodeId: node.nodeId }, `a sandbox could not be recorded: ${recorded.failure.message}`);
   }
 
   #postpone(call: ClosingCall, run: () => Promise<void>): void {

@@ -1,7 +1,7 @@
 /** The gateway's `/metrics`. */
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 
-export type ClosingCall = "confirm" | "cancel" | "uncertain" | "release";
+export type ClosingCall = "confirm" | "cancel" | "uncertain" | "release" | "record";
 
 /** How a create ended for its client. */
 export type CreateEnd =

@@ -53,6 +53,8 @@ export interface Scheduler {
   ): Promise<Answered<null>>;
   cancel(token: string, reason: string, patience: Patience): Promise<Answered<null>>;
   uncertain(token: string, reason: string, patience: Patience): Promise<Answered<null>>;
+  /** Says where a sandbox is, for everyone's look-ups; binds and charges nothing. */
+  recordAssignment(sandboxId: string, node: NodeAddress, patience: Patience): Promise<Answered<null>>;
   /** The sandbox is gone. */
   releaseSandbox(sandboxId: string, patience: Patience): Promise<Answered<null>>;
 }

@@ -14,7 +14,7 @@ import {
   reservationsQuery,
 } from "./reservation.ts";
 import { identifier } from "./scalars.ts";
-import { nodeAddressSchema, scheduleAnswerSchema, scheduleBody } from "./schedule.ts";
+import { assignmentBody, nodeAddressSchema, scheduleAnswerSchema, scheduleBody } from "./schedule.ts";
 
 export const HTTP_METHODS = ["get", "post", "delete"] as const;
 
@@ -155,6 +155,18 @@ export const ENDPOINTS = {
     params: z.object({ sandbox_id: identifier }),
     answer: z.object({ node: nodeAddressSchema }),
     errors: [...ANY, "not_found"],
+  }),
+  recordAssignment: endpoint({
+    ...READ,
+    method: "post",
+    path: "/v1/sandboxes/{sandbox_id}/assignment",
+    tag: "sandboxes",
+    summary: "Say where a sandbox is, for look-ups; binds and charges nothing.",
+    callers: "client",
+    params: z.object({ sandbox_id: identifier }),
+    body: assignmentBody,
+    answer: nothing,
+    errors: ANY,
   }),
   deleteSandbox: endpoint({
     ...READ,

@@ -41,6 +41,11 @@ export const nodeAddressSchema = z
   })
   .meta({ id: "NodeAddress" });
 
+export const assignmentBody = z.object({
+  node_id: identifier,
+  endpoint: z.string().meta({ description: "As the scheduler knows it: an assignment to any other is refused." }),
+});
+
 export const scheduleAnswerSchema = z.object({
   node: nodeAddressSchema,
   reservation: reservationSchema.nullable().meta({ description: "Null for a request that creates nothing." }),

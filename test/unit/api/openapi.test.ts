@@ -218,6 +218,12 @@ describe("every call answers as the document says", () => {
     expect((await checked("DELETE", path, { params: { sandbox_id: "never-seen" } })).status).toBe(204);
     expect((await checked("GET", path, { params: { sandbox_id: "s1" } })).status).toBe(404);
     expect((await checked("DELETE", path, { params: { sandbox_id: "x".repeat(257) } })).status).toBe(400);
+    const record = (endpoint: string) =>
+      checked("POST", `${path}/assignment`, { params: { sandbox_id: "s9" }, body: { node_id: "n1", endpoint } });
+    expect((await record("http://elsewhere:8000")).status).toBe(400);
+    expect((await record("http://n1.example:8000")).status).toBe(200);
+    const recorded = await checked("GET", path, { params: { sandbox_id: "s9" } });
+    expect(recorded.body).toEqual({ node: { node_id: "n1", endpoint: "http://n1.example:8000" } });
   });
 
   test("a node that says goodbye", async () => {
