@@ -29,6 +29,7 @@ export class PlaceError extends PlacementError<PlaceErrorCode> {
   override readonly name = "PlaceError";
   /** The node of the last attempt; null when there was none. */
   readonly node: NodeAddress | null;
+  /** Holds the token: not shown where the error is logged, since a log is no place for secrets. */
   readonly reservation: Reservation | null;
   /** Set exactly when a sandbox is known to exist: it is the caller's to keep or to destroy. */
   readonly sandboxId: string | null;
@@ -38,6 +39,7 @@ export class PlaceError extends PlacementError<PlaceErrorCode> {
     super(init);
     this.node = node ?? null;
     this.reservation = reservation ?? null;
+    Object.defineProperty(this, "reservation", { enumerable: false });
     this.sandboxId = sandboxId ?? null;
     this.refusals = refusals;
   }

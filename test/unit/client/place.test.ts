@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import type { PlacementCalls, Reservation, ScheduleAnswer } from "../../../src/client/calls.ts";
 import { PlacementError } from "../../../src/client/errors.ts";
@@ -103,11 +104,20 @@ describe("an abort", () => {
     expect(clock.pending).toBe(0);
   });
 
-  test("of another kind of failure stays that failure's when nobody aborted", async () => {
+  test("is not seen in a failure when nobody aborted", async () => {
     const { scheduled, outcome } = start({});
     scheduled.reject(new PlacementError({ code: "unreachable", message: "no route" }));
     expect(await outcome).toMatchObject({ code: "unreachable", message: "no route" });
   });
+});
+
+test("an error that is logged shows what it knows, and no token", async () => {
+  const { answer, outcome } = start({}, { state: "expired", token: "rt_secret" });
+  answer();
+  const error = await outcome;
+  expect(error).toMatchObject({ code: "expired", reservation: { token: "rt_secret" } });
+  expect(inspect(error)).toMatch(/node_id: 'node-a'/);
+  expect(inspect(error) + JSON.stringify(error)).not.toContain("rt_secret");
 });
 
 test("a create that never ends is left when its lease, which is not renewed, is over", async () => {
