@@ -160,7 +160,8 @@ describe("before a handler is reached", () => {
       '{"service_instance_id":"i","snapshot":{"memory_used_bytes":9007199254740992}}',
       "snapshot.memory_used_bytes",
     ],
-    ["a number for a sandbox", '{"service_instance_id":"i","sandbox_ids":["a",2]}', "sandbox_ids[1]"],
+    ["a number for a sandbox", '{"service_instance_id":"i","snapshot":{},"sandbox_ids":["a",2]}', "sandbox_ids[1]"],
+    ["a roster without a snapshot", '{"service_instance_id":"i","resource":{},"sandbox_ids":[]}', "sandbox_ids"],
     [
       "a ratio above 1",
       '{"service_instance_id":"i","resource":{"utilization":{"fd":1.01}}}',
@@ -206,6 +207,59 @@ describe("before a handler is reached", () => {
     const padding = " ".repeat(8 * 2 ** 20 - heartbeat.length);
     expect((await ask("POST", "/v1/nodes/n/heartbeat", heartbeat + padding)).json().error.message).toBe("reached");
     expect((await ask("POST", "/v1/nodes/n/heartbeat", `${heartbeat}${padding} `)).statusCode).toBe(413);
+  });
+
+  describe("a heartbeat within 8 MiB", () => {
+    const heartbeat = (more: string) => ask("POST", "/v1/nodes/n/heartbeat", `{"service_instance_id":"i",${more}}`);
+    const many = (count: number, piece: (at: number) => string): string =>
+      Array.from({ length: count }, (_, at) => piece(at)).join(",");
+    const disk = '{"mount_point":"/","device":"/dev/vda","filesystem_type":"ext4","used_bytes":1,"total_bytes":2}';
+
+    test("may list 100 000 sandboxes and 1 000 disks, and is told when it lists more", async () => {
+      const listing = (ids: number) =>
+        heartbeat(
+          `"snapshot":{"disks":[${many(1_000, () => disk)}]},"sandbox_ids":[${many(ids, (at) => `"s-${at}"`)}]`,
+        );
+      expect((await listing(100_000)).json().error.message).toBe("reached");
+      const answer = await listing(100_001);
+      expect(answer.json().error.message).toBe("sandbox_ids must list at most 100000 sandboxes");
+    });
+
+    test.each([
+      ["2 700 000 empty objects", `"x":[${many(2_700_000, () => "{}")}]`, "200000 values"],
+      ["as many numbers as come one too many", `"x":[${many(199_997, () => "1")}],"y":1`, "200000 values"],
+      ["690 000 unknown fields", many(690_000, (at) => `"${at}":0`), "20000 names in its objects"],
+      ["fields that come one too many", `"x":{${many(19_999, (at) => `"${at}":0`)}}`, "20000 names in its objects"],
+    ])("is refused with %s before it is parsed", async (_, more, most) => {
+      const answer = await heartbeat(more);
+      expect(answer.json().error).toMatchObject({
+        code: "payload_too_large",
+        message: `the body has more than ${most}`,
+      });
+    });
+
+    test("has as much as it may", async () => {
+      for (const more of [`"x":[${many(199_996, () => "1")}],"y":1`, `"x":{${many(19_998, (at) => `"${at}":0`)}}`]) {
+        expect((await heartbeat(more)).json().error.message).toBe("reached");
+      }
+    });
+  });
+
+  test.each([
+    ['{"__proto__":{"x":1}}'],
+    ['{"x":[{"\\u005f_proto__":null}]}'],
+    ['{"x":{"constructor":{"prototype":{"x":1}}}}'],
+  ])("%s is refused for what it is", async (payload) => {
+    const answer = await ask("POST", "/v1/schedule", payload);
+    expect(answer.json().error.message).toBe(
+      "the body has a name __proto__, or prototype under constructor; leave it out",
+    );
+  });
+
+  test("a constructor without a prototype is a name like others", async () => {
+    for (const payload of ['{"constructor":{}}', '{"constructor":null}', '{"prototype":{"constructor":1}}']) {
+      expect((await ask("POST", "/v1/schedule", payload)).json().error.message).toBe("reached");
+    }
   });
 
   test("an unknown path is not_found, in the same form", async () => {
