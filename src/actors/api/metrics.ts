@@ -77,7 +77,7 @@ function addScheduleMetrics(registry: Registry, { strategy, placement }: Metrics
   });
   const assignments = new TallyCounter({
     name: "evenkeel_schedule_assignments_total",
-    help: "Schedules that were answered with a node.",
+    help: "Schedules that chose a node; not those that were answered with what an earlier one of their request_id chose.",
     labelNames: ["strategy"],
     registers,
   });
@@ -94,7 +94,7 @@ function addScheduleMetrics(registry: Registry, { strategy, placement }: Metrics
     if (message.type !== "schedule") return;
     if (reply.ok) {
       observeOk.observe(durationMs / 1000);
-      assigned.add();
+      if (!("repeated" in reply.answer && reply.answer.repeated === true)) assigned.add();
       return;
     }
     const { refusal } = reply;

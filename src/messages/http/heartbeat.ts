@@ -77,7 +77,7 @@ const resourceSchema = z
 
 export const nodeParams = z.object({ node_id: identifier });
 
-export const heartbeatBody = z.object({
+const heartbeatFields = z.object({
   endpoint: identifier.optional().meta({ description: "Where creates are sent; to be given once." }),
   cluster_id: textUpTo(256).optional(),
   service_instance_id: identifier,
@@ -92,6 +92,14 @@ export const heartbeatBody = z.object({
   boot_id: identifier.optional().meta({ description: "The kernel's, `/proc/sys/kernel/random/boot_id`." }),
   inventory: wordFrom(["none"]).optional().meta({ description: "No sandbox runtime reports for this node." }),
 });
+
+/** A roster is judged by the sums that were read beside it; alone it would be taken for nothing. */
+export const heartbeatBody = heartbeatFields
+  .refine(({ snapshot, sandbox_ids: roster }) => roster === undefined || snapshot !== undefined, {
+    path: ["sandbox_ids"],
+    error: "must come with a snapshot",
+  })
+  .meta({ anyOf: [{ required: ["snapshot"] }, { not: { required: ["sandbox_ids"] } }] });
 
 export const heartbeatAnswerSchema = z.object({ generation: z.int().min(0) });
 

@@ -65,7 +65,7 @@ test("they count what happened", async () => {
   const expected: Readonly<Record<string, number>> = {
     'schedule_duration_seconds_count{strategy="least_loaded",status="ok"}': 4,
     'schedule_duration_seconds_count{strategy="least_loaded",status="no_nodes"}': 1,
-    'schedule_assignments_total{strategy="least_loaded"}': 4,
+    'schedule_assignments_total{strategy="least_loaded"}': 3,
     'observed_nodes{status="READY"}': 2,
     'observed_nodes{status="UNHEALTHY"}': 0,
     'node_conditions{condition="CPU_PRESSURE"}': 0,

@@ -8,8 +8,9 @@ import { viewOf } from "./view.ts";
 /** The cursor is the position of the last one shown; it holds whatever is made or forgotten in between. */
 export function listReservations(ledger: Ledger, message: ListReservations): Reply<ReservationsAnswer> {
   const after = message.cursor === null ? -1 : Number(message.cursor);
-  if (!Number.isSafeInteger(after)) {
-    return { ok: false, refusal: refuse("invalid_argument", "not a cursor of a list", { field: "cursor" }) };
+  if (message.cursor !== null && !isPosition(after, message.cursor)) {
+    const words = "cursor must be one that a list came with";
+    return { ok: false, refusal: refuse("invalid_argument", words, { field: "cursor" }) };
   }
   const page: Reservation[] = [];
   let more = false;
@@ -22,6 +23,11 @@ export function listReservations(ledger: Ledger, message: ListReservations): Rep
   const reservations = page.map((reservation) => viewOf(reservation, false));
   const last = page.at(-1);
   return { ok: true, answer: { reservations, cursor: more && last !== undefined ? String(last.position) : null } };
+}
+
+/** As this list writes it, and no other way to write the number. */
+function isPosition(number: number, text: string): boolean {
+  return Number.isSafeInteger(number) && number >= 0 && String(number) === text;
 }
 
 function isAskedFor(reservation: Reservation, { nodeId, state }: ListReservations): boolean {
