@@ -34,7 +34,7 @@ export function schedule(core: Core, turn: Turn, scheduling: Scheduling, request
   const rules = rulesAt(core, turn.now.nowMs);
   const node = core.index.select(demand, rules);
   if (node === undefined) {
-    return { ok: false, refusal: refuseForLackOfNodes(core.fleet.nodes.values(), demand, rules) };
+    return { ok: false, refusal: refuseForLackOfNodes(core.index.dropped(demand, rules, core.fleet.nodes)) };
   }
   scheduling.turns += 1;
   core.slots.touch(node.account);

@@ -1,8 +1,12 @@
-/** Plays steps to a placement core, and compares at every one what the index would choose with what the scan would. */
-import { demandOf } from "../../../src/actors/placement/candidates.ts";
+/**
+ * Plays steps to a placement core, and compares at every one what the index would choose, and the reasons that it would
+ * give, with those of the scan.
+ */
+import { type Demand, demandOf, type Rules } from "../../../src/actors/placement/candidates.ts";
 import { rulesAt } from "../../../src/actors/placement/core.ts";
 import type { PlacementEvent } from "../../../src/actors/placement/events.ts";
 import { BlockBounds } from "../../../src/actors/placement/index/block-bounds.ts";
+import { type Dropped, droppedOf } from "../../../src/actors/placement/no-nodes.ts";
 import { selectByScan } from "../../../src/actors/placement/plain-scan.ts";
 import { findStrategy } from "../../../src/actors/placement/ranking/strategy.ts";
 import { createPlacement, type Placement } from "../../../src/actors/placement/state.ts";
@@ -64,9 +68,17 @@ export class FleetWalk {
     if (this.#bounds !== null) chosen.push(this.#bounds.best(selection));
     const expected = selectByScan(core.fleet.nodes.values(), selection);
     this.compared += 1;
-    if (chosen.every((node) => node === expected)) return null;
+    if (chosen.every((node) => node === expected)) return this.#compareReasons(demand, rules);
     const ids = chosen.map((node) => node?.nodeId ?? "none").join(" and ");
     return `${JSON.stringify(request)}: the index chose ${ids}, the scan ${expected?.nodeId ?? "none"}`;
+  }
+
+  /** Also where there is a candidate, which is then among nobody's reasons. */
+  #compareReasons(demand: Demand, rules: Rules): string | null {
+    const { index, fleet } = this.#placement.core;
+    const counted = sortedWords(index.dropped(demand, rules, fleet.nodes));
+    const expected = sortedWords(droppedOf(fleet.nodes.values(), demand, rules));
+    return counted === expected ? null : `the tally counts ${counted}, the scan ${expected}`;
   }
 
   #newPlacement(): Placement {
@@ -257,6 +269,10 @@ export class FleetWalk {
       inventoryNone: false,
     };
   }
+}
+
+function sortedWords(dropped: Dropped): string {
+  return JSON.stringify([...dropped].sort(([left], [right]) => (left < right ? -1 : 1)));
 }
 
 function boundsOf({ core }: Placement): BlockBounds | null {

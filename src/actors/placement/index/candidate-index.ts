@@ -13,10 +13,12 @@
  */
 import type { Random } from "../../../ports/random.ts";
 import type { Demand, Rules } from "../candidates.ts";
+import { type Dropped, droppedOf } from "../no-nodes.ts";
 import type { Node } from "../nodes/node.ts";
 import { selectByScan } from "../plain-scan.ts";
 import type { Strategy } from "../ranking/strategy.ts";
 import { BlockBounds } from "./block-bounds.ts";
+import { ReasonTally } from "./reason-tally.ts";
 import type { Slots } from "./slots.ts";
 import { Tournament } from "./tournament.ts";
 
@@ -29,6 +31,8 @@ const STRANGERS_MAX = 64;
 
 interface Seat {
   readonly tournament: Tournament;
+  /** Null until a request of this shape is refused; costs 24 bytes per node. */
+  tally: ReasonTally | null;
   lastRequest: number;
 }
 
@@ -63,6 +67,18 @@ export class CandidateIndex {
     return this.#bounds === null ? selectByScan(this.#nodes(), selection) : this.#bounds.best(selection);
   }
 
+  /** Why each node is out, as a scan of all would count them. `nodes` are all that there are, by id. */
+  dropped(demand: Demand, rules: Rules, nodes: ReadonlyMap<string, Node>): Dropped {
+    const seat = this.#seatOf(demand);
+    if (seat === undefined) return droppedOf(nodes.values(), demand, rules);
+    seat.tally ??= new ReasonTally(demand, this.#slots);
+    const excluded = [...(demand.excludeNodeIds ?? [])].map((nodeId) => nodes.get(nodeId));
+    return seat.tally.dropped(
+      excluded.filter((node) => node !== undefined),
+      rules,
+    );
+  }
+
   /** The node is ranked behind from now on, until its `demotedUntilMs`. */
   noteDemotion(node: Node): void {
     this.#slots.touch(node.account);
@@ -82,15 +98,19 @@ export class CandidateIndex {
   #tournamentFor(demand: Demand): Tournament | null {
     const { order } = this.#strategy;
     if (order === null) return null;
-    for (const seat of this.#seats) {
-      if (!sameShape(seat.tournament.demand, demand)) continue;
+    const seat = this.#seatOf(demand);
+    if (seat !== undefined) {
       seat.lastRequest = this.#requests;
       return seat.tournament;
     }
     if (!this.#cameBefore(demand) || !this.#makeRoom()) return null;
     const tournament = new Tournament({ ...demand, excludeNodeIds: null }, this.#slots, order);
-    this.#seats.push({ tournament, lastRequest: this.#requests });
+    this.#seats.push({ tournament, tally: null, lastRequest: this.#requests });
     return tournament;
+  }
+
+  #seatOf(demand: Demand): Seat | undefined {
+    return this.#seats.find(({ tournament }) => sameShape(tournament.demand, demand));
   }
 
   /** Whether this is a shape that was asked for lately; it is remembered. */

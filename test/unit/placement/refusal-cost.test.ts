@@ -1,0 +1,71 @@
+/** What refusing a request costs, counted in looks at nodes. */
+import { expect, test } from "vitest";
+import { CPU, GIB, World } from "./world.ts";
+
+const NODES = 40;
+
+/** A fleet in which every node is full; how often one was looked at. */
+function fullFleet(): { world: World; looks: () => number } {
+  const world = new World();
+  const full = { cpuCapacityMillicores: 4 * CPU, allocatedCpuMillicores: 3 * CPU, pausedAllocatedCpuMillicores: CPU };
+  for (let node = 0; node < NODES; node++) world.report(`n-${node}`, full);
+  let looks = 0;
+  for (const node of world.placement.core.fleet.nodes.values()) {
+    let { cordon } = node;
+    Object.defineProperty(node, "cordon", {
+      get() {
+        looks += 1;
+        return cordon;
+      },
+      set(value) {
+        cordon = value;
+      },
+    });
+  }
+  return { world, looks: () => looks };
+}
+
+test("a shape that is refused again and again costs a look at each node that changed, and no more", () => {
+  const { world, looks } = fullFleet();
+  const refuse = () => world.refusal(world.request());
+  const first = refuse();
+  expect(first.details).toMatchObject({
+    reasons: { "insufficient cpu": NODES },
+    nodes: NODES,
+    paused: [`insufficient cpu: ${NODES} of ${4 * NODES} paused`],
+  });
+  refuse();
+  const before = looks();
+  for (let time = 0; time < 100; time++) expect(refuse()).toEqual(first);
+  expect(looks() - before).toBe(0);
+  world.ask({ type: "cordon", nodeId: "n-7", reason: null });
+  const cordoned = looks();
+  expect(world.reasons()).toEqual({ "insufficient cpu": NODES - 1, cordoned: 1 });
+  expect(looks() - cordoned).toBeLessThanOrEqual(2);
+});
+
+test("what a request excludes is counted as excluded for it alone", () => {
+  const { world, looks } = fullFleet();
+  for (let time = 0; time < 3; time++) world.reasons();
+  const before = looks();
+  const refusal = world.refusal(world.request({ excludeNodeIds: ["n-1", "n-2", "nobody"] }));
+  expect(refusal.details).toMatchObject({
+    reasons: { "insufficient cpu": NODES - 2, excluded: 2 },
+    paused: [`insufficient cpu: ${NODES - 2} of ${4 * (NODES - 2)} paused`],
+  });
+  expect(looks() - before).toBe(4);
+  expect(world.reasons()).toEqual({ "insufficient cpu": NODES });
+});
+
+test("a node that falls silent is unhealthy at that instant, without a message of its own", () => {
+  const { world } = fullFleet();
+  for (let time = 0; time < 3; time++) world.reasons();
+  world.pass(10_000);
+  world.report("n-3", { cpuCapacityMillicores: CPU, allocatedCpuMillicores: CPU, memoryCapacityBytes: GIB });
+  world.pass(20_000);
+  expect(world.reasons()).toEqual({ "insufficient cpu": NODES });
+  world.pass(1);
+  expect(world.reasons()).toEqual({ unhealthy: NODES - 1, "insufficient cpu": 1 });
+  world.pass(10_000);
+  expect(world.reasons()).toEqual({ unhealthy: NODES });
+});
