@@ -16,6 +16,8 @@ export type ThreadReport =
   | { readonly kind: "answer"; readonly question: number; readonly value: unknown }
   | { readonly kind: "post"; readonly actor: string; readonly message: Message }
   | { readonly kind: "drain_failed"; readonly actor: string; readonly reason: string }
+  /** All that the thread had reported before is known where this is. */
+  | { readonly kind: "stopped"; readonly stop: number }
   | { readonly kind: "self"; readonly actor: string; readonly message: Message; readonly lane: Lane }
   | {
       readonly kind: "log";
@@ -49,7 +51,8 @@ export interface ThreadSurface {
   /** Null when handled. `question` is null for a message that was told. */
   post(actor: string, message: Message, question: number | null): PostFailure | null;
   handover(actor: string): unknown;
-  stop(actor: string): void;
+  /** Reports `stopped` with the number of this stop: answers are reports too, and the call's own end may overtake them. */
+  stop(actor: string, nth: number): void;
   /** Stops every actor and lets the thread end. */
   end(): void;
 }
@@ -168,7 +171,10 @@ function createSurface(ended: () => void): ThreadSurface {
       return { code: "failed", reason };
     },
     handover: (name) => actors.get(name)?.handover?.(),
-    stop,
+    stop(name, nth) {
+      stop(name);
+      report({ kind: "stopped", stop: nth });
+    },
     end() {
       for (const name of [...actors.keys()]) stop(name);
       ended();

@@ -56,6 +56,9 @@ export class Thread {
   /** Names of the actors whose messages were posted and not yet handled, oldest first: a thread works in that order. */
   readonly #unhandled = new Map<number, string>();
   #nextPost = 1;
+  /** Stops that the thread has not reported yet. */
+  readonly #stops = new Map<number, () => void>();
+  #nextStop = 1;
   #gone: string | null = null;
   readonly #whenGone: Promise<string>;
 
@@ -122,7 +125,7 @@ export class Thread {
       stop: async () => {
         if (this.#tenants.get(actor) !== tenant) return;
         this.#tenants.delete(actor);
-        if (this.#gone === null) await this.#call(this.#surface.stop(actor));
+        if (this.#gone === null) await this.#call(this.#stop(actor));
         // Whatever it had been asked before is handled by now, and what it has kept to answer later dies with it.
         for (const [post, question] of this.#questions) {
           if (question.tenant === tenant) this.#failQuestion(post, "actor_dead", "it has been stopped");
@@ -171,8 +174,20 @@ export class Thread {
     );
   }
 
+  /** Resolves when all that the actor had answered before has been taken: answers come by another port than calls end. */
+  async #stop(actor: string): Promise<void> {
+    const nth = this.#nextStop++;
+    const reported = new Promise<void>((resolve) => this.#stops.set(nth, resolve));
+    await this.#surface.stop(actor, nth);
+    await reported;
+  }
+
   #onReport(report: ThreadReport): void {
     switch (report.kind) {
+      case "stopped":
+        this.#stops.get(report.stop)?.();
+        this.#stops.delete(report.stop);
+        return;
       case "answer": {
         const question = this.#questions.get(report.question);
         this.#questions.delete(report.question);

@@ -66,7 +66,11 @@ class PlacementActor implements Actor<PlacementActorMessage> {
   constructor(options: PlacementActorOptions, context: ActorContext) {
     this.#options = options;
     this.#context = context;
-    this.#queue = new CommitQueue(options.log, (reason) => this.#recoverLater(reason));
+    this.#queue = new CommitQueue({
+      log: options.log,
+      clock: context.clock,
+      onFailed: (reason) => this.#recoverLater(reason),
+    });
     this.#recover();
     this.#tickIn(TICK_MS_MAX);
   }

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { CommitQueue } from "../../../src/actors/placement/commit-queue.ts";
 import { placementEventsOf } from "../../../src/actors/placement/event-log.ts";
 import type { PlacementEvent } from "../../../src/actors/placement/events.ts";
+import { fakeClock } from "../../fakes/clock.ts";
 import { ScriptedLog } from "./scripted-log.ts";
 
 const event = (position: number): PlacementEvent => ({
@@ -14,10 +15,12 @@ function newQueue() {
   const log = new ScriptedLog();
   const settled: string[] = [];
   const failures: string[] = [];
-  const queue = new CommitQueue(log, (reason) => failures.push(`${reason} after ${settled.length}`));
+  const clock = fakeClock();
+  const onFailed = (reason: string): void => void failures.push(`${reason} after ${settled.length}`);
+  const queue = new CommitQueue({ log, clock, onFailed });
   const add = (name: string, ...positions: number[]): void =>
     queue.add(positions.map(event), (committed) => settled.push(`${name} ${committed}`));
-  return { log, queue, add, settled, failures };
+  return { log, clock, queue, add, settled, failures };
 }
 
 describe("answers leave at their log position (placement.md, 7)", () => {
@@ -80,5 +83,57 @@ describe("answers leave at their log position (placement.md, 7)", () => {
     first?.end("again");
     expect(settled).toEqual(["a true"]);
     expect(failures).toEqual([]);
+  });
+});
+
+describe("after an append the next waits for company", () => {
+  /** One append of `appendMs` with two decisions, while a third is gathered. */
+  function afterAppend(appendMs: number) {
+    const world = newQueue();
+    const { log, clock, queue, add } = world;
+    add("a", 1);
+    add("b", 2);
+    queue.flush();
+    add("c", 3);
+    queue.flush();
+    clock.advance(appendMs);
+    log.open[0]?.end(null);
+    return { ...world, batches: () => log.open.map(({ entries }) => entries.length) };
+  }
+
+  test("until as many have gathered as were waiting when it ended", () => {
+    const { queue, add, batches } = afterAppend(3);
+    expect(batches()).toEqual([]);
+    add("d", 4);
+    queue.flush();
+    expect(batches()).toEqual([]);
+    add("e", 5);
+    queue.flush();
+    expect(batches()).toEqual([3]);
+  });
+
+  test("for half of the time that it took, and for 2 ms at most", () => {
+    for (const [appendMs, waitMs] of [
+      [3, 1.5],
+      [100, 2],
+    ] as const) {
+      const { clock, batches } = afterAppend(appendMs);
+      clock.advance(waitMs - 0.1);
+      expect(batches()).toEqual([]);
+      clock.advance(0.1);
+      expect(batches()).toEqual([1]);
+    }
+  });
+
+  test("never where the log is quick, nor for a lone caller", () => {
+    expect(afterAppend(0).batches()).toEqual([1]);
+    const { log, clock, queue, add } = newQueue();
+    for (let turn = 1; turn <= 3; turn++) {
+      add("alone", turn);
+      queue.flush();
+      expect(log.open).toHaveLength(1);
+      clock.advance(5);
+      log.open[0]?.end(null);
+    }
   });
 });
