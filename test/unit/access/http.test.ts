@@ -50,6 +50,7 @@ const ALLOWED: Readonly<Record<"client" | "node", readonly EndpointName[]>> = {
     "getReservation",
     "listReservations",
     "lookupSandbox",
+    "recordAssignment",
     "deleteSandbox",
   ],
   node: ["heartbeat", "events"],
