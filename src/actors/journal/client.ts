@@ -111,9 +111,6 @@ export function spawnJournal(system: ActorSystem, options: JournalOptions): Jour
 }
 
 async function readAll(journal: JournalReference): Promise<JournalContent> {
-  const probed = await journal.ask({ type: "probe" }, { deadlineMs: APPEND_DEADLINE_MS });
-  const failure = probed.ok ? probed.value.failure : probed.error.message;
-  if (failure !== null) return { ok: false, reason: failure };
   const bodies: string[] = [];
   for (let first = true, last = false; !last; first = false) {
     const outcome: Outcome<JournalReplies["read"]> = await journal.ask(
@@ -125,7 +122,10 @@ async function readAll(journal: JournalReference): Promise<JournalContent> {
     for (const body of outcome.value.page.bodies) bodies.push(body);
     ({ last } = outcome.value.page);
   }
-  return { ok: true, entries: parsed(bodies) };
+  // It writes, so it comes last: a damaged file is left as it was found.
+  const probed = await journal.ask({ type: "probe" }, { deadlineMs: APPEND_DEADLINE_MS });
+  const failure = probed.ok ? probed.value.failure : probed.error.message;
+  return failure === null ? { ok: true, entries: parsed(bodies) } : { ok: false, reason: failure };
 }
 
 function* parsed(bodies: string[]): Generator<unknown> {
