@@ -84,7 +84,7 @@ export function foldResource(figures: Figures, resource: ResourceReport): void {
 /** 0.55 is 55 %, where doubles multiply to a little more, and would exceed a maximum of 55. */
 function percentOf(ratio: number): number {
   const percent = ratio * 100;
-  const decimal = Number(percent.toPrecision(15));
+  const decimal = Math.round(percent * 1e10) / 1e10;
   return decimal / 100 === ratio ? decimal : percent;
 }
 
