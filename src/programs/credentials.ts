@@ -12,8 +12,6 @@ export interface Credentials {
   readonly tls: ClientTls | null;
 }
 
-export const NO_CREDENTIALS: Credentials = { token: () => null, tls: null };
-
 /** Reads the files. Throws `UsageError` when one cannot be used. */
 export function openCredentials({ tokenFile, ca, clientCert, clientKey }: CredentialSettings): Credentials {
   if ((clientCert === null) !== (clientKey === null)) {

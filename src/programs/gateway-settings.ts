@@ -1,18 +1,10 @@
 import { z } from "zod";
 import { countBetween } from "../messages/amounts.ts";
 import { durationBetween, httpUrlSchema, oneOf, refuse, show } from "../messages/settings.ts";
-import type { HostAndPort } from "./address.ts";
+import { addressSchema } from "./address.ts";
 import { CREDENTIAL_SETTINGS } from "./credential-settings.ts";
 import { LOG_SETTINGS } from "./daemon-settings.ts";
 import type { Values } from "./options.ts";
-
-const addressSchema: z.ZodType<HostAndPort, unknown> = z.unknown().transform((given, context) => {
-  const url = typeof given === "string" && /:\d+$/.test(given) ? URL.parse(`tcp://${given}`) : null;
-  if (url === null || url.hostname === "" || url.host !== given) {
-    return refuse(context, `${show(given)} is not an address such as 127.0.0.1:8080 or [::1]:8080`);
-  }
-  return { host: url.hostname.replaceAll(/[[\]]/g, ""), port: Number(url.port) };
-});
 
 /** A path without a slash at its end, or nothing. */
 const prefixSchema: z.ZodType<string, unknown> = z.unknown().transform((given, context) => {
@@ -27,14 +19,14 @@ export const GATEWAY_SETTINGS = {
     value: "HOST:PORT",
     help: "address that clients use",
     shownDefault: "127.0.0.1:8080",
-    schema: addressSchema.default({ host: "127.0.0.1", port: 8080 }),
+    schema: addressSchema(8080).default({ host: "127.0.0.1", port: 8080 }),
   },
   admin: {
     key: "admin",
     value: "HOST:PORT",
     help: "address of the gateway's own /healthz, /readyz and /metrics",
     shownDefault: "127.0.0.1:8081",
-    schema: addressSchema.default({ host: "127.0.0.1", port: 8081 }),
+    schema: addressSchema(8080).default({ host: "127.0.0.1", port: 8081 }),
   },
   schedulerUrl: {
     key: "scheduler",

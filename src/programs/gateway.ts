@@ -1,16 +1,15 @@
 import { createAdminServer } from "../actors/gateway/admin.ts";
 import { createGateway } from "../actors/gateway/server.ts";
 import { systemClock } from "../ports/clock.ts";
-import { systemRoots } from "../ports/kernel-roots.ts";
 import { systemRandom } from "../ports/random.ts";
 import { formatAddress, type HostAndPort } from "./address.ts";
 import { openCredentials } from "./credentials.ts";
 import { createHttpScheduler } from "./gateway-scheduler.ts";
 import { GATEWAY_SETTINGS, type GatewaySettings } from "./gateway-settings.ts";
 import { untilStopped } from "./leaving.ts";
+import { describeListenError } from "./listen-error.ts";
 import { createLogger } from "./logging.ts";
 import { flagOf } from "./options.ts";
-import { describePortHolder } from "./port-holder.ts";
 
 interface Listener {
   listen(address: HostAndPort): Promise<HostAndPort>;
@@ -45,14 +44,7 @@ async function listen(listener: Listener, address: HostAndPort, flag: string): P
   try {
     return `http://${formatAddress(await listener.listen(address))}`;
   } catch (thrown) {
-    const { code, message } = thrown as NodeJS.ErrnoException;
-    const where = formatAddress(address);
-    const holder = describePortHolder(systemRoots.proc, address.port) ?? "another process";
-    const why =
-      code === "EADDRINUSE"
-        ? `${where} is taken by ${holder}; end it, or choose another address with ${flag}`
-        : `cannot listen on ${where}: ${message}`;
-    process.stderr.write(`evenkeel: ${why}\n`);
+    process.stderr.write(`evenkeel: ${describeListenError(thrown, address, flag)}\n`);
     return null;
   }
 }

@@ -12,7 +12,7 @@ import {
 } from "../messages/scheduler-configuration.ts";
 import { durationBetween, oneOf, refuse, show, textNamed } from "../messages/settings.ts";
 import { ACCESS_SETTINGS, checkAccess } from "./access-settings.ts";
-import type { HostAndPort } from "./address.ts";
+import { addressSchema } from "./address.ts";
 import { readEitherForm } from "./agentenv-file.ts";
 import { LOG_SETTINGS } from "./daemon-settings.ts";
 import { type Given, readConfigurationFile, resolveSettings, UsageError, type Values } from "./options.ts";
@@ -30,14 +30,6 @@ function duration(key: string, help: string, usualMs: number, mostMs = 7 * DAY_M
     schema: durationBetween(1_000, mostMs).default(usualMs),
   } as const;
 }
-
-const addressSchema: z.ZodType<HostAndPort, unknown> = z.unknown().transform((given, context) => {
-  const match = typeof given === "string" ? /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(given.trim()) : null;
-  const host = match?.[1] ?? match?.[2];
-  const port = Number(match?.[3]);
-  if (host !== undefined && port <= 65_535) return { host, port };
-  return refuse(context, `${show(given)} is not an address such as 127.0.0.1:7070 or [::1]:7070`);
-});
 
 const strategySchema: z.ZodType<string, unknown> = z.unknown().transform((given, context) => {
   const strategy = typeof given === "string" ? findStrategy(given) : undefined;
@@ -63,13 +55,13 @@ export const SCHEDULER_SETTINGS = {
     value: "HOST:PORT",
     help: "address of the HTTP API",
     shownDefault: "127.0.0.1:7070",
-    schema: addressSchema.default({ host: "127.0.0.1", port: 7070 }),
+    schema: addressSchema(7070).default({ host: "127.0.0.1", port: 7070 }),
   },
   grpc: {
     key: "grpc",
     value: "HOST:PORT",
     help: "address of the gRPC API; without it, gRPC is not served",
-    schema: addressSchema.nullable().default(null),
+    schema: addressSchema(7070).nullable().default(null),
   },
   stateDir: {
     key: "state_dir",

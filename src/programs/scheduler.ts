@@ -15,7 +15,6 @@ import {
 } from "../actors/placement/client.ts";
 import type { EventLog } from "../actors/placement/event-log.ts";
 import { type Clock, systemClock } from "../ports/clock.ts";
-import { systemRoots } from "../ports/kernel-roots.ts";
 import { openAccess } from "./access.ts";
 import { createActorSystem } from "./actor-system.ts";
 import { formatAddress, type HostAndPort, isLoopback } from "./address.ts";
@@ -23,9 +22,9 @@ import { type Directories, startDirectories } from "./directories.ts";
 import { openEventLog } from "./event-log.ts";
 import { createGrpcApi } from "./grpc-api.ts";
 import { leave, untilStopped } from "./leaving.ts";
+import { describeListenError } from "./listen-error.ts";
 import { createLogger } from "./logging.ts";
 import { packageVersion } from "./package-version.ts";
-import { describePortHolder } from "./port-holder.ts";
 import { placementConfigOf, type SchedulerSettings } from "./scheduler-settings.ts";
 
 /** Together below the 5 s within which a process that was told to stop is gone. */
@@ -135,15 +134,4 @@ export function startScheduler({ system, settings, access, log, clock, eventLog 
   const handlers = createHandlers({ placement, directory });
   const http = createHttpServer({ handlers, metrics, version: packageVersion(), access, clock, log });
   return { http, placement, directories };
-}
-
-/** Why the address cannot be had, in one line with the mend. */
-export function describeListenError(thrown: unknown, address: HostAndPort, flag = "--http"): string {
-  const { code, message } = thrown as NodeJS.ErrnoException;
-  const where = formatAddress(address);
-  if (code === "EADDRINUSE") {
-    const holder = describePortHolder(systemRoots.proc, address.port) ?? "another process";
-    return `${where} is taken by ${holder}; end it, or choose another address with ${flag}`;
-  }
-  return `cannot listen on ${where}: ${message}`;
 }

@@ -9,9 +9,10 @@ import { type DaemonSettings, SOCKET_SETTING } from "./daemon-settings.ts";
 import { openEventLog } from "./event-log.ts";
 import { createGrpcApi } from "./grpc-api.ts";
 import { leave, untilStopped } from "./leaving.ts";
+import { describeListenError } from "./listen-error.ts";
 import { createLogger } from "./logging.ts";
 import { variableOf } from "./options.ts";
-import { describeListenError, startScheduler } from "./scheduler.ts";
+import { startScheduler } from "./scheduler.ts";
 import { SCHEDULER_SETTINGS, type SchedulerSettings } from "./scheduler-settings.ts";
 
 /** Together below the 5 s within which Ctrl-C ends everything. */
