@@ -6,8 +6,6 @@ export interface Missed {
   readonly type: "missed";
   readonly source: Source;
   readonly tick: number;
-  /** In words: still busy with an earlier sample, or being restarted. */
-  readonly why: string;
 }
 
 /** Conductor → cache: of this tick, every source has been heard or was missed. Comes after what was heard of it. */

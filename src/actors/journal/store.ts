@@ -15,10 +15,6 @@ import { damageOr } from "./damage.ts";
 import { type SnapshotRow, type Stretch, snapshotRowOf } from "./reader.ts";
 import { bringUpToDate } from "./schema.ts";
 
-export { JournalDamage } from "./damage.ts";
-export type { Stretch } from "./reader.ts";
-export { SCHEMA_VERSION } from "./schema.ts";
-
 /** Two connections write, the journal and a compaction, each for milliseconds at a time. */
 const BUSY_TIMEOUT_MS = 5_000;
 /** A full disk still takes a few bytes; this many need new pages. */

@@ -17,19 +17,3 @@ export interface ActorError {
   readonly code: ActorErrorCode;
   readonly message: string;
 }
-
-/** An `ActorError` for callers that can only throw, such as the wiring of a program. */
-export class ActorFailure extends Error {
-  readonly code: ActorErrorCode;
-  constructor(error: ActorError) {
-    super(error.message);
-    this.name = "ActorFailure";
-    this.code = error.code;
-  }
-}
-
-/** The value of an outcome, or an `ActorFailure` thrown. */
-export function unwrap<T>(outcome: Outcome<T>): T {
-  if (!outcome.ok) throw new ActorFailure(outcome.error);
-  return outcome.value;
-}

@@ -92,8 +92,7 @@ function createConductor(options: ConductorOptions, context: ActorContext): Acto
   }
 
   function onSilence(source: Source, missedTick: number): void {
-    const why = `no answer to sample ${missedTick}`;
-    cache.tell({ type: "missed", source, tick: missedTick, why });
+    cache.tell({ type: "missed", source, tick: missedTick });
     if (silent.has(source)) return;
     // At the start its thread is still loading; that is no news.
     if (!heard.has(source) && clock.monotonicMs() - startedAtMs < STARTING_MS) return;

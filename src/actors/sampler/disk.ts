@@ -1,6 +1,6 @@
 import type { MetricObservation, SamplerInit } from "../../messages/sampling.ts";
 import { observeMetric } from "./metric-observation.ts";
-import { failed, found, none, type Outcome } from "./outcome.ts";
+import { failed, found, type Missing, none, type Outcome } from "./outcome.ts";
 import { overcommittedBytes } from "./overcommit.ts";
 import type { MetricSampler, SamplerPorts } from "./sampler.ts";
 import { type FilesystemCounts, systemStatfs } from "./statfs.ts";
@@ -29,12 +29,17 @@ export function createDiskSampler(init: SamplerInit, { clock, statfs = systemSta
 function believable(counts: Outcome<FilesystemCounts>): Outcome<FilesystemCounts> {
   if (counts.kind !== "found") return counts;
   const { blocks, availableBlocks } = counts.value;
-  return availableBlocks > blocks ? failed(`statfs: ${availableBlocks} of ${blocks} blocks available`) : counts;
+  return availableBlocks > blocks ? overfull(counts.value) : counts;
+}
+
+function overfull({ blocks, availableBlocks }: FilesystemCounts): Missing {
+  return failed(`statfs: ${availableBlocks} of ${blocks} blocks available`);
 }
 
 /** `1 − f_bavail / f_blocks`: physical, before overcommit. What is reserved for root counts as occupied. */
-export function occupancy({ blocks, availableBlocks }: FilesystemCounts): Outcome<number> {
+export function occupancy(counts: FilesystemCounts): Outcome<number> {
+  const { blocks, availableBlocks } = counts;
   if (blocks === 0n) return none("the filesystem has no blocks");
-  if (availableBlocks > blocks) return failed(`statfs: ${availableBlocks} of ${blocks} blocks available`);
+  if (availableBlocks > blocks) return overfull(counts);
   return found(Number(blocks - availableBlocks) / Number(blocks));
 }

@@ -3,9 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
+import { JournalDamage } from "../../../src/actors/journal/damage.ts";
 import { entriesIn, JournalReader } from "../../../src/actors/journal/reader.ts";
 import { rescue } from "../../../src/actors/journal/rescue.ts";
-import { JournalDamage, JournalStore, SCHEMA_VERSION } from "../../../src/actors/journal/store.ts";
+import { SCHEMA_VERSION } from "../../../src/actors/journal/schema.ts";
+import { JournalStore } from "../../../src/actors/journal/store.ts";
 
 const newPath = (): string => join(mkdtempSync(join(tmpdir(), "ek-journal-")), "journal.sqlite");
 const batch = (...entries: unknown[]) => ({ entries: entries.length, body: JSON.stringify(entries) });

@@ -43,7 +43,6 @@ describe("utilization", () => {
       type: "missed",
       source: "disk",
       tick: 2,
-      why: "no answer",
     });
     expect(answer(state).utilization).toMatchObject({ cpu: 0.25, disk: null });
     expect(state.sources.disk).toEqual({ source: "disk", outcome: "missed", sampledAtMs: 1, durationMs: 2 });
@@ -72,7 +71,7 @@ describe("capacity", () => {
   });
 
   test("a missed tick keeps it", () => {
-    const state = stateOf(capacity(2_000, GIB), { type: "missed", source: "capacity", tick: 2, why: "no answer" });
+    const state = stateOf(capacity(2_000, GIB), { type: "missed", source: "capacity", tick: 2 });
     expect(answer(state)).toMatchObject({ cpu: 2, mem: Number(GIB) });
   });
 });
