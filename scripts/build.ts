@@ -1,23 +1,41 @@
 /**
  * Emits `dist/`: plain JavaScript, because stripping types at load costs each worker thread memory.
  *
- * It is built beside and then put in place: npm builds a checkout once more at its first `npx evenkeel` (it links the
- * checkout into its own cache, and runs `prepare`), and programs that run from `dist/` must not lose their files meanwhile.
+ * It is built beside and then put in place file by file, each by a rename: npm builds a checkout once more at its first
+ * `npx evenkeel` (it links the checkout into its own cache, and runs `prepare`), and programs that run from `dist/` must
+ * not miss a file meanwhile. New files come first, so that a changed one never imports what is not there yet.
  */
 import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, renameSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const dist = `${root}/dist`;
+const dist = join(root, "dist");
 const fresh = `${dist}-${process.pid}`;
-const old = `${dist}-${process.pid}-old`;
 
 rmSync(fresh, { recursive: true, force: true });
-execFileSync(`${root}/node_modules/.bin/tsc`, ["-p", `${root}/tsconfig.build.json`, "--outDir", fresh], {
+execFileSync(join(root, "node_modules/.bin/tsc"), ["-p", join(root, "tsconfig.build.json"), "--outDir", fresh], {
   stdio: "inherit",
 });
-chmodSync(`${fresh}/main.js`, 0o755);
-if (existsSync(dist)) renameSync(dist, old);
-renameSync(fresh, dist);
-rmSync(old, { recursive: true, force: true });
+
+const built = filesOf(fresh);
+const added = built.filter((file) => !existsSync(join(dist, file)));
+const changed = built.filter(
+  (file) => existsSync(join(dist, file)) && !readFileSync(join(dist, file)).equals(readFileSync(join(fresh, file))),
+);
+for (const file of [...added, ...changed]) {
+  mkdirSync(dirname(join(dist, file)), { recursive: true });
+  renameSync(join(fresh, file), join(dist, file));
+}
+const wanted = new Set(built);
+for (const file of filesOf(dist)) if (!wanted.has(file)) rmSync(join(dist, file), { force: true });
+rmSync(fresh, { recursive: true, force: true });
+chmodSync(join(dist, "main.js"), 0o755);
+
+/** Paths of all files under a directory, relative to it. */
+function filesOf(directory: string): string[] {
+  return readdirSync(directory, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(directory.length + 1));
+}
