@@ -95,7 +95,7 @@ function reserve(
   if (!node.journaled) turn.emit({ type: "node_registered", nodeId, endpoint: null });
   const sandboxes = figures.running + figures.starting;
   const { cpu, memory } = config.assumedResources;
-  const { id, token } = mint();
+  const { id, token } = mint.next();
   turn.emit({
     type: "reserved",
     terms: {

@@ -58,7 +58,7 @@ import { listReservations } from "./ledger/listing.ts";
 import type { ChangeTime } from "./ledger/record.ts";
 import type { Reservation } from "./ledger/reservation.ts";
 import { forgetThePast } from "./ledger/retention.ts";
-import { createNameMint, isToken } from "./ledger/tokens.ts";
+import { isToken, NameMint } from "./ledger/tokens.ts";
 import { viewOf } from "./ledger/view.ts";
 import { Fleet } from "./nodes/fleet.ts";
 import { excuseSilence } from "./nodes/lifecycle.ts";
@@ -109,7 +109,7 @@ export class Placement {
       guardEndMs: now.nowMs + config.startGuardMs,
       newestRules: null,
     };
-    this.#scheduling = { mint: createNameMint(ports.random), turns: 0 };
+    this.#scheduling = { mint: new NameMint(ports.random), turns: 0 };
     this.#lastSweepMs = now.nowMs;
     this.#guardAgainst();
   }
@@ -252,6 +252,7 @@ export class Placement {
         leaseEndMs >= now.nowMs + config.uncertainTtlMs &&
         (fleet.nodes.get(terms.nodeId)?.ledger ?? false),
     });
+    this.#scheduling.mint.continueAfter(ledger.reservations.newestNumber);
     fleet.awaitAll(now.nowMs);
     this.#guardAgainst();
   }

@@ -51,7 +51,7 @@ describe("1. requests", () => {
     const world = new World();
     world.report("a");
     expect(world.reserve({ managed: false }).token).toBeNull();
-    expect(world.reserve().token).toMatch(/^rt_[A-Za-z0-9_-]{36}$/);
+    expect(world.reserve().token).toMatch(/^rt_[A-Za-z0-9_-]{41}$/);
   });
 });
 

@@ -1,24 +1,11 @@
 import { expect, test } from "vitest";
-import { newAccount } from "../../../src/actors/placement/ledger/account.ts";
 import { Leases } from "../../../src/actors/placement/ledger/leases.ts";
-import { newReservation } from "../../../src/actors/placement/ledger/record.ts";
 import type { Reservation } from "../../../src/actors/placement/ledger/reservation.ts";
 import { seededRandom } from "../../../src/ports/random.ts";
+import { pendingReservation } from "./pending-reservation.ts";
 
 function pending(position: number, leaseMs: number): Reservation {
-  const terms = {
-    id: `rs_${position}`,
-    token: null,
-    nodeId: "a",
-    managed: true,
-    hint: "new_sandbox",
-    demandCpuMillicores: null,
-    demandMemoryBytes: null,
-    chargeCpuMillicores: 0,
-    chargeMemoryBytes: 0,
-    requestKey: null,
-  } as const;
-  return newReservation(newAccount("a"), terms, leaseMs, { nowMs: 0, wallMs: 0, position });
+  return pendingReservation({ id: `rs_${position}`, position, leaseMs });
 }
 
 /** Takes all out, nearest end first. */

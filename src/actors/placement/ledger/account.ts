@@ -4,6 +4,7 @@
  */
 import type { Newcomers } from "./newcomers.ts";
 import { chargedCpu, chargedMemory, isLive, type Reservation } from "./reservation.ts";
+import { ReservationList } from "./reservation-list.ts";
 
 /** The slot of an account whose node was dropped, or is not known yet. */
 export const NO_SLOT = -1;
@@ -24,8 +25,8 @@ export interface InFlight {
 export interface Account {
   readonly nodeId: string;
   /** In the order in which they became so; compare `position` where age matters. */
-  readonly pending: Set<Reservation>;
-  readonly confirmed: Set<Reservation>;
+  readonly pending: ReservationList;
+  readonly confirmed: ReservationList;
   readonly inFlight: InFlight;
   /** The reservation that was made on it last, whatever became of it; null: none ever was. */
   newest: Reservation | null;
@@ -38,8 +39,8 @@ export interface Account {
 export function newAccount(nodeId: string): Account {
   return {
     nodeId,
-    pending: new Set(),
-    confirmed: new Set(),
+    pending: new ReservationList(),
+    confirmed: new ReservationList(),
     inFlight: nothingInFlight(),
     newest: null,
     newcomers: null,

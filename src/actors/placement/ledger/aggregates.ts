@@ -47,16 +47,16 @@ export function addCharge(sum: Amounts, reservation: Reservation): void {
 /** Counts a managed reservation among those that may explain a success of this epoch, once. */
 export function countManaged(node: Node, reservation: Reservation): void {
   const { epoch } = node;
-  if (!reservation.terms.managed || epoch.number === 0 || reservation.watch.countedEpoch === epoch.number) return;
-  reservation.watch.countedEpoch = epoch.number;
+  if (!reservation.terms.managed || epoch.number === 0 || reservation.countedEpoch === epoch.number) return;
+  reservation.countedEpoch = epoch.number;
   epoch.managedCounted += 1;
 }
 
 /** A cancelled one explains no success. */
 export function uncountManaged(node: Node, reservation: Reservation): void {
   const { epoch } = node;
-  if (epoch.number === 0 || reservation.watch.countedEpoch !== epoch.number) return;
-  reservation.watch.countedEpoch = 0;
+  if (epoch.number === 0 || reservation.countedEpoch !== epoch.number) return;
+  reservation.countedEpoch = 0;
   epoch.managedCounted -= 1;
 }
 
@@ -121,7 +121,7 @@ function acknowledge(turn: Turn, node: Node, count: number): void {
     open.sort((left, right) => chargeOf(left, amount) - chargeOf(right, amount) || left.position - right.position);
     for (const reservation of open.slice(0, count)) {
       emitAcknowledged(turn, reservation, amount);
-      reservation.watch[ACKNOWLEDGED_AT[amount]] = { epoch: node.epoch.number, report: node.epoch.reports };
+      reservation[ACKNOWLEDGED_AT[amount]] = { epoch: node.epoch.number, report: node.epoch.reports };
     }
   }
 }
@@ -144,7 +144,7 @@ function settleAmounts(turn: Turn, node: Node, amount: Amount, unexplainedIncrea
 }
 
 function isOverdue(node: Node, reservation: Reservation, amount: Amount): boolean {
-  const at = reservation.watch[ACKNOWLEDGED_AT[amount]];
+  const at = reservation[ACKNOWLEDGED_AT[amount]];
   return at !== null && at.epoch === node.epoch.number && node.epoch.reports >= at.report + LATER_REPORTS;
 }
 

@@ -9,11 +9,10 @@ export function violatedSums(ledger: Ledger): string[] {
   let live = 0;
   for (const reservation of ledger.reservations.values()) {
     const { account, status, terms } = reservation;
-    const listed = Number(account.pending.has(reservation)) + Number(account.confirmed.has(reservation));
-    if (listed !== Number(isLive(reservation))) violations.push(`${terms.id} is ${status} and listed ${listed} times`);
+    const list = status === "pending" ? account.pending : status === "confirmed" ? account.confirmed : ledger.ended;
+    if (reservation.list !== list) violations.push(`${terms.id} is ${status}, and in the wrong list`);
     if ((status === "pending") !== reservation.leaseSlot >= 0)
       violations.push(`${terms.id} is ${status}, lease slot wrong`);
-    if (isLive(reservation) === ledger.ended.has(reservation)) violations.push(`${terms.id} is ${status}, ended wrong`);
     if (isLive(reservation)) live += 1;
   }
   for (const account of ledger.accounts.values()) {

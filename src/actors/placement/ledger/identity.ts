@@ -23,7 +23,7 @@ export function accountingOf(node: Node): Accounting {
 
 /** At a confirm: one whose sandbox the rosters already list may be contained at once. */
 export function judgeConfirmed(core: Core, turn: Turn, node: Node, reservation: Reservation): void {
-  reservation.watch.confirmEpoch = node.epoch.number;
+  reservation.confirmEpoch = node.epoch.number;
   if (accountingOf(node) !== "roster") return;
   const streak = listedStreak(node.epoch, reservation.sandboxId ?? "");
   if (streak === 0) return;
@@ -34,9 +34,8 @@ export function judgeConfirmed(core: Core, turn: Turn, node: Node, reservation: 
 export function judgeBySums(turn: Turn, node: Node): Reservation[] {
   const contained: Reservation[] = [];
   for (const reservation of [...node.account.confirmed]) {
-    const { watch } = reservation;
-    if (watch.firstSnapshotAtMs === null) watch.firstSnapshotAtMs = turn.now.nowMs;
-    else if (turn.now.nowMs - watch.firstSnapshotAtMs >= SNAPSHOTS_APART_MS_MIN) {
+    if (reservation.firstSnapshotAtMs === null) reservation.firstSnapshotAtMs = turn.now.nowMs;
+    else if (turn.now.nowMs - reservation.firstSnapshotAtMs >= SNAPSHOTS_APART_MS_MIN) {
       contained.push(reservation);
     }
   }
@@ -67,13 +66,13 @@ function settleAll(turn: Turn, contained: Reservation[]): Reservation[] {
 
 /** Two rosters must lack it, unless the runtime was restarted since: then what ran before is gone. */
 function judgeMissing(core: Core, turn: Turn, node: Node, reservation: Reservation): void {
-  const { watch, confirmedAtMs } = reservation;
-  const restarted = watch.confirmEpoch > 0 && node.epoch.number > watch.confirmEpoch;
+  const { confirmEpoch, confirmedAtMs } = reservation;
+  const restarted = confirmEpoch > 0 && node.epoch.number > confirmEpoch;
   const sinceConfirmMs = turn.now.nowMs - (confirmedAtMs ?? turn.now.nowMs);
-  if (sinceConfirmMs >= core.config.confirmedUnseenTtlMs && (restarted || watch.rosterMisses > 0)) {
+  if (sinceConfirmMs >= core.config.confirmedUnseenTtlMs && (restarted || reservation.rosterMisses > 0)) {
     turn.emit({ type: "expired", id: reservation.terms.id, reason: "orphaned" });
     turn.notice({ type: "orphaned_confirmation", nodeId: node.nodeId });
     return;
   }
-  watch.rosterMisses += 1;
+  reservation.rosterMisses += 1;
 }

@@ -6,10 +6,12 @@ import type { ReservationState } from "../../../messages/placement.ts";
 import type { ReservationChange } from "../events.ts";
 import type { Slots } from "../index/slots.ts";
 import { type Account, newAccount, weigh } from "./account.ts";
+import { KnownReservations } from "./known-reservations.ts";
 import { Leases } from "./leases.ts";
 import { type ChangeTime, newReservation, restoredReservation } from "./record.ts";
 import { isLive, isTransition, nextStatus, type Reservation } from "./reservation.ts";
-import { idOfToken, isSameToken, isToken } from "./tokens.ts";
+import { ReservationList } from "./reservation-list.ts";
+import { isSameToken, isToken, numberOf } from "./tokens.ts";
 
 export interface NamedSandbox {
   /** `unbound`: an inferred binding was taken back; a confirm may bind the id again, inference may not. */
@@ -27,12 +29,11 @@ export interface LeaseBounds {
 }
 
 export class Ledger {
-  /** Every one that is known, in the order in which they were made. */
-  readonly reservations = new Map<string, Reservation>();
+  readonly reservations = new KnownReservations();
   readonly accounts = new Map<string, Account>();
   readonly leases = new Leases();
   /** Those that have ended, the longest ended first. */
-  readonly ended = new Set<Reservation>();
+  readonly ended = new ReservationList();
   /** Sandbox ids named by a DELETE or FORK, the longest named first. */
   readonly named = new Map<string, NamedSandbox>();
   readonly #byRequestKey = new Map<string, Reservation>();
@@ -46,7 +47,7 @@ export class Ledger {
   /** By token or public id. */
   find(handle: string): Reservation | undefined {
     if (!isToken(handle)) return this.reservations.get(handle);
-    const reservation = this.reservations.get(idOfToken(handle));
+    const reservation = this.reservations.numbered(numberOf(handle));
     const token = reservation?.terms.token ?? null;
     return token !== null && isSameToken(token, handle) ? reservation : undefined;
   }
@@ -114,15 +115,17 @@ export class Ledger {
       }
     }
     const ended = [...this.ended].sort((left, right) => (left.endedAtMs ?? 0) - (right.endedAtMs ?? 0));
-    this.ended.clear();
-    for (const reservation of ended) this.ended.add(reservation);
+    for (const reservation of ended) {
+      this.ended.remove(reservation);
+      this.ended.append(reservation);
+    }
   }
 
   #enter(reservation: Reservation): void {
     const { terms } = reservation;
     this.#slots.touch(reservation.account);
     reservation.account.newest = reservation;
-    this.reservations.set(terms.id, reservation);
+    this.reservations.add(reservation);
     if (terms.requestKey !== null) this.#byRequestKey.set(terms.requestKey, reservation);
     if (reservation.sandboxId !== null) this.#bySandboxId.set(reservation.sandboxId, reservation);
     this.#insert(reservation);
@@ -196,8 +199,8 @@ export class Ledger {
     const reservation = this.reservations.get(id);
     if (reservation === undefined || isLive(reservation)) return;
     const { requestKey } = reservation.terms;
-    this.reservations.delete(id);
-    this.ended.delete(reservation);
+    this.reservations.delete(reservation);
+    this.ended.remove(reservation);
     if (requestKey !== null && this.#byRequestKey.get(requestKey) === reservation)
       this.#byRequestKey.delete(requestKey);
     const { sandboxId } = reservation;
@@ -206,19 +209,18 @@ export class Ledger {
 
   /** With `#insert` around every change: what is taken out is what was put in. */
   #remove(reservation: Reservation): void {
-    const { account } = reservation;
-    weigh(account.inFlight, reservation, -1);
-    if (reservation.status === "pending") account.pending.delete(reservation);
-    else if (reservation.status === "confirmed") account.confirmed.delete(reservation);
-    else this.ended.delete(reservation);
+    weigh(reservation.account.inFlight, reservation, -1);
+    reservation.list?.remove(reservation);
+  }
+
+  #listFor({ status, account }: Reservation): ReservationList {
+    if (status === "pending") return account.pending;
+    return status === "confirmed" ? account.confirmed : this.ended;
   }
 
   #insert(reservation: Reservation): void {
-    const { account } = reservation;
-    weigh(account.inFlight, reservation, 1);
-    if (reservation.status === "pending") account.pending.add(reservation);
-    else if (reservation.status === "confirmed") account.confirmed.add(reservation);
-    else this.ended.add(reservation);
+    weigh(reservation.account.inFlight, reservation, 1);
+    this.#listFor(reservation).append(reservation);
     if (reservation.status === "pending") this.leases.put(reservation);
     else this.leases.remove(reservation);
   }
@@ -245,8 +247,8 @@ function bind(
   reservation.confirmedAtMs = at.nowMs;
   reservation.endedAtMs = null;
   reservation.reason = null;
-  reservation.watch.rosterMisses = 0;
-  reservation.watch.firstSnapshotAtMs = null;
+  reservation.rosterMisses = 0;
+  reservation.firstSnapshotAtMs = null;
   if (change.late) {
     // Whatever aggregates took for it before its lease ended was a guess; now it is known to be there.
     reservation.count = "charged";

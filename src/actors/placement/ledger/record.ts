@@ -1,7 +1,7 @@
 /** How reservations come to be: made now, or restored from what is durable of them; and that durable part itself. */
 import type { Instant, ReservationRecord, ReservationTerms } from "../events.ts";
 import type { Account } from "./account.ts";
-import { newWatch, type Reservation } from "./reservation.ts";
+import type { Reservation } from "./reservation.ts";
 
 /** The moment at which a change holds: for a replayed one, translated to this process's monotonic clock. */
 export interface ChangeTime extends Instant {
@@ -35,23 +35,28 @@ export function newReservation(
     count: "charged",
     cpu: "charged",
     memory: "charged",
-    watch: newWatch(),
+    list: null,
+    previous: null,
+    next: null,
+    confirmEpoch: 0,
+    rosterMisses: 0,
+    firstSnapshotAtMs: null,
+    countedEpoch: 0,
+    cpuAcknowledgedAt: null,
+    memoryAcknowledgedAt: null,
   };
 }
 
 export function restoredReservation(account: Account, record: ReservationRecord, at: ChangeTime): Reservation {
-  const { leaseEndWallMs, confirmedAtWallMs, endedAtWallMs, ...kept } = record;
+  const { terms, leaseEndWallMs, confirmedAtWallMs, endedAtWallMs, ...kept } = record;
   const monotonic = (wallMs: number): number => at.nowMs + wallMs - at.wallMs;
-  return {
-    ...kept,
-    account,
+  // Onto one that was made like any other: reservations of two layouts would make each look at one slower.
+  return Object.assign(newReservation(account, terms, 0, at), kept, {
     createdAtMs: monotonic(record.createdAtWallMs),
     leaseEndMs: monotonic(leaseEndWallMs),
-    leaseSlot: -1,
     confirmedAtMs: confirmedAtWallMs === null ? null : monotonic(confirmedAtWallMs),
     endedAtMs: endedAtWallMs === null ? null : monotonic(endedAtWallMs),
-    watch: newWatch(),
-  };
+  });
 }
 
 /** The durable part of a reservation, for a snapshot of the log. */

@@ -15,6 +15,7 @@
 import type { ReservationState } from "../../../messages/placement.ts";
 import type { DimensionProgress, ReservationChange, ReservationTerms } from "../events.ts";
 import type { Account } from "./account.ts";
+import type { ReservationList } from "./reservation-list.ts";
 
 /** Mutable, and moved only by `Ledger.apply`. */
 export interface Reservation {
@@ -42,12 +43,14 @@ export interface Reservation {
   count: "charged" | "settled";
   cpu: DimensionProgress;
   memory: DimensionProgress;
-  /** Soft, see `identity.ts` and `aggregates.ts`. */
-  readonly watch: ReservationWatch;
-}
+  /** The list that it is in, and its neighbours there. */
+  list: ReservationList | null;
+  previous: Reservation | null;
+  next: Reservation | null;
 
-/** What the reports since said of it. Not durable: after a restart it starts anew, which only delays. */
-export interface ReservationWatch {
+  // What the reports since said of it, see `identity.ts` and `aggregates.ts`. Not durable: after a restart it starts
+  // anew, which only delays.
+
   /** Epoch of the node at the confirm; 0: not known. */
   confirmEpoch: number;
   /** Rosters since the confirm that lacked it. */
@@ -148,15 +151,4 @@ export function chargedMemory(reservation: Reservation): number {
 /** Whether inference may end it: nobody closes it by token, or its caller cannot know. */
 export function isInferable(reservation: Reservation): boolean {
   return !reservation.terms.managed || reservation.uncertain;
-}
-
-export function newWatch(): ReservationWatch {
-  return {
-    confirmEpoch: 0,
-    rosterMisses: 0,
-    firstSnapshotAtMs: null,
-    countedEpoch: 0,
-    cpuAcknowledgedAt: null,
-    memoryAcknowledgedAt: null,
-  };
 }
