@@ -1,5 +1,7 @@
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
+import type { Speaking } from "./far-protocol.ts";
+import type { Replies } from "./reference.ts";
 
 /** Plain data that survives structured clone, immutable once sent. */
 export interface Message {
@@ -52,6 +54,11 @@ export interface ActorContext {
   tellSelf(message: Message, lane?: Lane): void;
   /** Sends to the actor that was named as the outlet when this one was spawned; dropped when there is none. */
   post(message: Message): void;
+  /**
+   * An actor that this one was given when it was spawned, by its name there. In another thread what is said to it
+   * crosses in batches, one for each turn of the event loop. Throws when it was given none of that name.
+   */
+  reference<M extends Message, R extends Replies>(name: string): Speaking<M, R>;
   /** What `handover` returned in the previous life, when the actor was moved; else undefined. */
   readonly inherited?: unknown;
 }

@@ -47,10 +47,7 @@ export function createReference<M extends Message, R extends Replies>(
       return new Promise((resolve) => {
         // The first of answer, failure and deadline settles the promise; the others find it settled.
         const deadline = deadlines.set(deadlineMs, () => {
-          resolve({
-            ok: false,
-            error: { code: "deadline", message: `${name} did not answer "${message.type}" within ${deadlineMs} ms` },
-          });
+          resolve({ ok: false, error: lateness(name, message, deadlineMs) });
         });
         const settle = (outcome: Outcome<never>): void => {
           deadlines.cancel(deadline);
@@ -71,7 +68,11 @@ export function createReference<M extends Message, R extends Replies>(
   };
 }
 
-function refusal(name: string, message: Message, code: ActorErrorCode): ActorError {
+export function lateness(name: string, message: Message, deadlineMs: number): ActorError {
+  return { code: "deadline", message: `${name} did not answer "${message.type}" within ${deadlineMs} ms` };
+}
+
+export function refusal(name: string, message: Message, code: ActorErrorCode): ActorError {
   const why = code === "mailbox_full" ? "its mailbox is full" : "it is not running";
   return { code, message: `${name} did not take "${message.type}": ${why}` };
 }

@@ -4,6 +4,7 @@ import type { Random } from "../../ports/random.ts";
 import type { Actor, ActorContext, ActorModule, Lane, LocalActor, Log, Message, PortableActor } from "./actor.ts";
 import { type Backoff, DEFAULT_BACKOFF } from "./backoff.ts";
 import { Cell, type CellState, type KernelEvents } from "./cell.ts";
+import { type References, referenceTo } from "./far-protocol.ts";
 import type { OnFailure, OpenHost } from "./host.ts";
 import { openLocalHost } from "./local-host.ts";
 import { createReference, type Reference, type Replies } from "./reference.ts";
@@ -24,6 +25,8 @@ export interface SpawnOptions {
   readonly backoff?: Backoff;
   /** Who gets what the actor posts. */
   readonly outlet?: Pick<Reference<Message>, "tell">;
+  /** Whom the actor may speak to, wherever it lives. */
+  readonly references?: References;
 }
 
 export interface SystemPorts {
@@ -153,8 +156,8 @@ export class ActorSystem {
         post: (message: Message) => void options.outlet?.tell(message),
         tellSelf: (message: Message, lane?: Lane) => this.#tell(name, message, lane),
       };
-      const onFailure = options.onFailure ?? "restart";
-      return this.#threadAt(place).open({ actor: name, portable, inherited, onFailure }, events, sink);
+      const { onFailure = "restart", references = {} } = options;
+      return this.#threadAt(place).open({ actor: name, portable, inherited, onFailure, references }, events, sink);
     };
   }
 
@@ -174,6 +177,7 @@ export class ActorSystem {
       log: this.#ports.logFor(name),
       tellSelf: (message, lane) => this.#tell(name, message, lane),
       post: (message) => void options.outlet?.tell(message),
+      reference: (to) => referenceTo(options.references ?? {}, to),
       inherited,
     };
   }

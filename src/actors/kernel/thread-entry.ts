@@ -8,6 +8,8 @@ import { describeThrown } from "../../messages/thrown.ts";
 import { systemClock } from "../../ports/clock.ts";
 import { systemRandom } from "../../ports/random.ts";
 import type { Actor, ActorModule, Lane, LogLevel, Message } from "./actor.ts";
+import { type References, referenceTo } from "./far-protocol.ts";
+import { FarReferences } from "./far-references.ts";
 import type { OnFailure } from "./host.ts";
 import { handle } from "./local-host.ts";
 
@@ -35,6 +37,8 @@ export interface StartRequest {
   readonly init: unknown;
   readonly inherited: unknown;
   readonly onFailure: OnFailure;
+  /** The actors of the main thread that it may speak to, and the way there; null for none. */
+  readonly references: { readonly names: readonly string[]; readonly port: MessagePort } | null;
 }
 
 /** What became of a posted message that was not handled. */
@@ -73,6 +77,7 @@ export default function runThread({ port }: { port: MessagePort }): Promise<void
 
 function createSurface(ended: () => void): ThreadSurface {
   const actors = new Map<string, Actor<Message>>();
+  const farReferences = new Map<string, FarReferences>();
   /** Actors that shall end with their first failure. */
   const fragile = new Set<string>();
   /** Counts the starts and stops of each name: a start whose module was still loading must not outlive a stop. */
@@ -117,15 +122,24 @@ function createSurface(ended: () => void): ThreadSurface {
     const actor = actors.get(name);
     actors.delete(name);
     actor?.stopped?.();
+    // After it: an actor's last word may be for another one.
+    farReferences.get(name)?.close();
+    farReferences.delete(name);
   };
 
   return {
     connect(sink) {
       report = sink;
     },
-    async start({ actor: name, module, init, inherited, onFailure }) {
+    async start({ actor: name, module, init, inherited, onFailure, references }) {
       stop(name);
       const mine = order(name);
+      let known: References = {};
+      if (references !== null) {
+        const far = new FarReferences(references.port, systemClock);
+        farReferences.set(name, far);
+        known = Object.fromEntries(references.names.map((to) => [to, far.reference(to)]));
+      }
       try {
         const { createActor } = (await import(module)) as ActorModule;
         if (orders.get(name) !== mine) return "it was stopped while it was loading";
@@ -146,6 +160,7 @@ function createSurface(ended: () => void): ThreadSurface {
             // By way of the mailbox in the main thread, which bounds and supervises it like every other message.
             tellSelf: (message, lane = "normal") => report({ kind: "self", actor: name, message, lane }),
             post: (message) => report({ kind: "post", actor: name, message }),
+            reference: (to) => referenceTo(known, to),
             inherited,
           }),
         );

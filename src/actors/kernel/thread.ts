@@ -4,10 +4,12 @@ import { Piscina } from "piscina";
 import { describeThrown } from "../../messages/thrown.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { Lane, Log, Message, PortableActor } from "./actor.ts";
+import type { References } from "./far-protocol.ts";
 import type { Host, HostEvents, OnFailure } from "./host.ts";
 import type { Envelope } from "./mailbox.ts";
 import { moduleUrl } from "./module-url.ts";
-import type { ThreadReport, ThreadSurface } from "./thread-entry.ts";
+import { serveReferences } from "./served-references.ts";
+import type { StartRequest, ThreadReport, ThreadSurface } from "./thread-entry.ts";
 
 /** How long a thread may take to load an actor's module: far above a cold start on a busy machine. */
 const START_DEADLINE_MS = 20_000;
@@ -35,6 +37,8 @@ export interface Life {
   /** What the previous life handed over. */
   readonly inherited: unknown;
   readonly onFailure: OnFailure;
+  /** The actors of this thread that it may speak to. */
+  readonly references: References;
 }
 
 interface Tenant {
@@ -109,13 +113,14 @@ export class Thread {
   }
 
   /** Begins a life of an actor in this thread. */
-  open({ actor, portable, inherited, onFailure }: Life, events: HostEvents, sink: ActorSink): Host {
+  open(life: Life, events: HostEvents, sink: ActorSink): Host {
+    const { actor } = life;
     const tenant: Tenant = { events, sink };
     if (this.#gone !== null) {
       events.died(`thread ${this.name} is gone: ${this.#gone}`);
     } else {
       this.#tenants.set(actor, tenant);
-      this.#start({ actor, portable, inherited, onFailure }, tenant);
+      this.#start(life, tenant);
     }
     return {
       window: WINDOW,
@@ -145,9 +150,11 @@ export class Thread {
     );
   }
 
-  #start({ actor, portable, inherited, onFailure }: Life, { events }: Tenant): void {
+  #start({ actor, portable, inherited, onFailure, references }: Life, { events }: Tenant): void {
     const { module, init } = portable;
-    this.#call(this.#surface.start({ actor, module, init, inherited, onFailure }), START_DEADLINE_MS).then(
+    const way = openReferences(references);
+    const request = { actor, module, init, inherited, onFailure, references: way };
+    this.#call(this.#surface.start(Comlink.transfer(request, way === null ? [] : [way.port])), START_DEADLINE_MS).then(
       (failure) => (failure === null ? events.started() : events.died(failure)),
       (thrown: unknown) => events.died(describeThrown(thrown)),
     );
@@ -250,4 +257,13 @@ export class Thread {
       });
     });
   }
+}
+
+/** A way to the actors for one life, which ends with it: the port that crosses is closed there, or by the thread's end. */
+function openReferences(references: References): StartRequest["references"] {
+  const names = Object.keys(references);
+  if (names.length === 0) return null;
+  const { port1, port2 } = new MessageChannel();
+  serveReferences(port1, references);
+  return { names, port: port2 };
 }

@@ -10,6 +10,7 @@ import { systemClock } from "../../../src/ports/clock.ts";
 import { systemRandom } from "../../../src/ports/random.ts";
 import { recordingLog } from "../../fakes/log.ts";
 import { unwrap } from "../../fakes/outcome.ts";
+import type { AskingMessage, AskingReplies } from "./actors/asks-another.ts";
 import type { BlockMessage, BlockReplies } from "./actors/blocks-on-a-fifo.ts";
 import type { CounterMessage, CounterReplies } from "./actors/counter.ts";
 import type { BoomMessage, BoomReplies } from "./actors/throws-on-boom.ts";
@@ -136,6 +137,56 @@ describe("an actor in a worker thread", () => {
     const notPlain = { type: "total", listener: () => undefined } as unknown as { type: "total" };
     expect(await reference.ask(notPlain, DEADLINE)).toMatchObject({ ok: false, error: { code: "failed" } });
     expect(await reference.ask({ type: "total" }, DEADLINE)).toEqual({ ok: true, value: 5 });
+  });
+});
+
+describe("an actor that speaks to actors of the main thread", () => {
+  function spawnAsking(system: ActorSystem, place: string) {
+    const other = system.spawn<CounterMessage, CounterReplies>(
+      "counter",
+      { module: module("counter"), init: { start: 5 } },
+      { place: MAIN_THREAD },
+    );
+    const asking = system.spawn<AskingMessage, AskingReplies>(
+      "asking",
+      { module: module("asks-another"), init: null },
+      { place, references: { other }, backoff: { firstMs: 1, longestMs: 1 } },
+    );
+    return { other, asking };
+  }
+  const total = (value: number) => ({ ok: true, value: { ok: true, value } });
+
+  test.each([MAIN_THREAD, "worker"])(
+    "tells and asks them by the name it was given, in the thread %s",
+    async (place) => {
+      const { system } = newSystem();
+      const { asking } = spawnAsking(system, place);
+      asking.tell({ type: "add", amount: 2 });
+      expect(await asking.ask({ type: "ask_total" }, DEADLINE)).toEqual(total(7));
+      const failed = new Promise((resolve) => system.events.once("failed", resolve));
+      asking.tell({ type: "know_nobody" });
+      expect(await failed).toMatchObject({ reason: 'it was given no actor "nobody" to speak to' });
+    },
+  );
+
+  test("has the same references in its next life, in a new thread", async () => {
+    const { system } = newSystem();
+    const { asking } = spawnAsking(system, "worker");
+    expect(await asking.ask({ type: "ask_total" }, DEADLINE)).toEqual(total(5));
+    const restarted = new Promise((resolve) => system.events.once("restarted", resolve));
+    asking.tell({ type: "exit" });
+    await restarted;
+    expect(await asking.ask({ type: "ask_total" }, DEADLINE)).toEqual(total(5));
+  });
+
+  test("is heard to its last word when it is stopped", async () => {
+    const { system } = newSystem();
+    const { asking, other } = spawnAsking(system, "worker");
+    await asking.ask({ type: "ask_total" }, DEADLINE);
+    await system.stopActor("asking");
+    await vi.waitFor(async () =>
+      expect(await other.ask({ type: "total" }, DEADLINE)).toEqual({ ok: true, value: 1_005 }),
+    );
   });
 });
 

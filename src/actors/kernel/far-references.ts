@@ -1,0 +1,128 @@
+/** References, in a worker thread, to actors of the main thread. */
+import type { MessagePort } from "node:worker_threads";
+import { describeThrown } from "../../messages/thrown.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Lane, Message } from "./actor.ts";
+import { type Deadline, Deadlines } from "./deadlines.ts";
+import type { Posted, Settled, Speaking } from "./far-protocol.ts";
+import type { ActorError, Outcome } from "./outcome.ts";
+import { type AskOptions, lateness, refusal } from "./reference.ts";
+
+/**
+ * Messages of one lane that are under way: gathered, on the port, in a mailbox, or waiting for their answer. The
+ * mailboxes of the main thread refuse before that; this bounds the port while that thread handles nothing.
+ */
+const UNDER_WAY_MAX = 20_000;
+
+/** Something posted that has not come back. */
+interface UnderWay {
+  readonly name: string;
+  readonly message: Message;
+  readonly lane: Lane;
+  /** Null for a message that was told. */
+  readonly question: { readonly deadline: Deadline; readonly resolve: (outcome: Outcome<never>) => void } | null;
+}
+
+/**
+ * The references of one life in a thread, over one port. They behave as references in the main thread do: the same
+ * deadlines, lanes and errors. Only whoever tells learns nothing of a full mailbox, which is known in the other thread.
+ */
+export class FarReferences {
+  readonly #port: MessagePort;
+  readonly #deadlines: Deadlines;
+  readonly #underWayMax: number;
+  /** By number. One whose deadline has passed stays until it comes back, since it still takes up room. */
+  readonly #underWay = new Map<number, UnderWay>();
+  readonly #counts = { urgent: 0, normal: 0 };
+  #next = 1;
+  #gathered: Posted[] = [];
+  #closed = false;
+
+  constructor(port: MessagePort, clock: Clock, underWayMax = UNDER_WAY_MAX) {
+    this.#port = port;
+    this.#deadlines = new Deadlines(clock);
+    this.#underWayMax = underWayMax;
+    port.on("message", (batch: readonly Settled[]) => {
+      for (const [number, outcome] of batch) this.#settle(number, outcome as Outcome<never>);
+    });
+    port.on("close", () => this.#onClosed());
+  }
+
+  /** The actor that this life was given under that name. */
+  reference(name: string): Speaking<Message, Record<string, unknown>> {
+    return {
+      tell: (message, lane = "normal") => this.#post({ name, message, lane, question: null }, null),
+      ask: (message, { deadlineMs, lane = "normal" }: AskOptions) =>
+        new Promise((resolve) => {
+          const deadline = this.#deadlines.set(deadlineMs, () => {
+            resolve({ ok: false, error: lateness(name, message, deadlineMs) });
+          });
+          const refused = this.#post({ name, message, lane, question: { deadline, resolve } }, deadlineMs);
+          if (refused === null) return;
+          this.#deadlines.cancel(deadline);
+          resolve({ ok: false, error: refused });
+        }),
+    };
+  }
+
+  /** Lets go of the main thread: what was told still arrives, and questions under way end as `actor_dead`. */
+  close(): void {
+    this.#flush();
+    this.#port.close();
+    this.#onClosed();
+  }
+
+  #post(entry: UnderWay, deadlineMs: number | null): ActorError | null {
+    const { name, message, lane } = entry;
+    if (this.#closed) return refusal(name, message, "actor_dead");
+    if (this.#counts[lane] >= this.#underWayMax) return refusal(name, message, "mailbox_full");
+    this.#counts[lane]++;
+    const number = this.#next++;
+    this.#underWay.set(number, entry);
+    if (this.#gathered.length === 0) setImmediate(() => this.#flush());
+    this.#gathered.push([number, name, message, lane, deadlineMs]);
+    return null;
+  }
+
+  #flush(): void {
+    const batch = this.#gathered;
+    this.#gathered = [];
+    if (!this.#closed && batch.length > 0) this.#postBatch(batch);
+  }
+
+  /** One message that is not plain data must not keep back those of the same batch. */
+  #postBatch(batch: readonly Posted[]): void {
+    try {
+      this.#port.postMessage(batch);
+    } catch (thrown) {
+      const [first, ...others] = batch;
+      if (first === undefined) return;
+      if (others.length > 0) {
+        for (const each of batch) this.#postBatch([each]);
+        return;
+      }
+      const [number, name, message] = first;
+      const text = `${name} could not handle "${message.type}": ${describeThrown(thrown)}`;
+      this.#settle(number, { ok: false, error: { code: "failed", message: text } });
+    }
+  }
+
+  #settle(number: number, outcome: Outcome<never>): void {
+    const entry = this.#underWay.get(number);
+    if (entry === undefined) return;
+    this.#underWay.delete(number);
+    this.#counts[entry.lane]--;
+    if (entry.question === null) return;
+    this.#deadlines.cancel(entry.question.deadline);
+    entry.question.resolve(outcome);
+  }
+
+  #onClosed(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    for (const [number, { name, message }] of this.#underWay) {
+      const text = `${name} could not handle "${message.type}": its thread has let go of this one`;
+      this.#settle(number, { ok: false, error: { code: "actor_dead", message: text } });
+    }
+  }
+}

@@ -1,0 +1,56 @@
+/** The main thread's end of the references that a worker thread holds. */
+import type { MessagePort } from "node:worker_threads";
+import { describeThrown } from "../../messages/thrown.ts";
+import type { Posted, References, Settled } from "./far-protocol.ts";
+
+/**
+ * Hands what comes by the port to the actors, and back what they answer. Whether a mailbox is full and how long an
+ * answer may take is decided here, by the references themselves, as for an asker of this thread. When the other thread
+ * ends, the port closes; what is answered later is dropped.
+ */
+export function serveReferences(port: MessagePort, references: References): void {
+  let settled: Settled[] = [];
+
+  const flush = (): void => {
+    const batch = settled;
+    settled = [];
+    postSettled(port, batch);
+  };
+
+  const settle = (each: Settled): void => {
+    // Ticks run when no microtask is left: by then all that one turn of a mailbox, or one commit, answers has arrived.
+    if (settled.length === 0) process.nextTick(flush);
+    settled.push(each);
+  };
+
+  port.on("message", (batch: readonly Posted[]) => {
+    for (const [number, to, message, lane, deadlineMs] of batch) {
+      const reference = references[to];
+      if (reference === undefined) {
+        const error = { code: "actor_dead", message: `no actor is known here as ${to}` } as const;
+        settle([number, { ok: false, error }]);
+      } else if (deadlineMs === null) {
+        const error = reference.tell(message as never, lane);
+        settle([number, error === null ? { ok: true, value: null } : { ok: false, error }]);
+      } else {
+        reference.ask(message as never, { deadlineMs, lane }).then((outcome) => settle([number, outcome]));
+      }
+    }
+  });
+}
+
+/** One answer that is not plain data must not keep back those of the same batch. */
+function postSettled(port: MessagePort, batch: readonly Settled[]): void {
+  try {
+    port.postMessage(batch);
+  } catch (thrown) {
+    const [first, ...others] = batch;
+    if (first === undefined) return;
+    if (others.length > 0) {
+      for (const each of batch) postSettled(port, [each]);
+      return;
+    }
+    const error = { code: "failed", message: `its answer cannot cross threads: ${describeThrown(thrown)}` } as const;
+    port.postMessage([[first[0], { ok: false, error }]] satisfies Settled[]);
+  }
+}
