@@ -27,7 +27,7 @@ export class CorePlacer implements Placer {
   }
 
   place({ sandboxId, amounts }: { readonly sandboxId: string; readonly amounts: Amounts }, nowMs: number) {
-    const { reply } = this.#placement.onSchedule(creation(amounts), { nowMs, wallMs: EPOCH_WALL_MS + nowMs });
+    const { reply } = this.#placement.handle(creation(amounts), { nowMs, wallMs: EPOCH_WALL_MS + nowMs });
     if (!reply.ok) return null;
     const { node, reservation } = reply.answer;
     this.#send({ type: "confirm", handle: reservation?.token ?? "", sandboxId, force: false }, nowMs);

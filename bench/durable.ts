@@ -78,8 +78,8 @@ function writeLive(directory: string): void {
     batch = [];
   };
   for (let count = 0; count < LIVE; count++) {
-    if (count % 5_000 === 0) batch.push(...placement.onHeartbeat(largeNode(`live-${count / 5_000}`), now).events);
-    batch.push(...placement.onSchedule(oneCpu(`request-${count}`), now).events);
+    if (count % 5_000 === 0) batch.push(...placement.handle(largeNode(`live-${count / 5_000}`), now).events);
+    batch.push(...placement.handle(oneCpu(`request-${count}`), now).events);
     if (batch.length >= 64) commit();
   }
   commit();

@@ -53,7 +53,7 @@ class Fleet {
   }
 
   #take(report: Heartbeat, nowMs: number): void {
-    const outcome = this.#placement.onHeartbeat(report, { nowMs, wallMs: START_WALL_MS + nowMs });
+    const outcome = this.#placement.handle(report, { nowMs, wallMs: START_WALL_MS + nowMs });
     if (!outcome.reply.ok) throw new Error(outcome.reply.refusal.message);
     for (const route of outcome.routes) {
       if (route.type === "roster") this.#assignments.onRoster(route.nodeId, route.sandboxIds, nowMs);

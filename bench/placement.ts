@@ -58,7 +58,7 @@ class Fleet {
       });
       const grown = process.memoryUsage().heapUsed - heapBefore;
       if (grown > 0) this.bytes.push(grown / BATCH);
-      for (const { id } of made) this.#placement.onCancel({ type: "cancel", handle: id, reason: null }, NOW);
+      for (const { id } of made) this.#placement.handle({ type: "cancel", handle: id, reason: null }, NOW);
       return timedMs;
     });
   }
@@ -72,7 +72,7 @@ class Fleet {
         for (const request of requests) {
           const { id, nodeId } = this.#schedule(request);
           const sandboxId = `s${this.#sandboxes++}`;
-          this.#placement.onConfirm({ type: "confirm", handle: id, sandboxId, force: false }, NOW);
+          this.#placement.handle({ type: "confirm", handle: id, sandboxId, force: false }, NOW);
           const roster = rosters.get(nodeId);
           if (roster === undefined) rosters.set(nodeId, [{ id: sandboxId, request }]);
           else roster.push({ id: sandboxId, request });
@@ -100,7 +100,7 @@ class Fleet {
   }
 
   #schedule(request: Schedule): ReservationView {
-    const { reply } = this.#placement.onSchedule(request, NOW);
+    const { reply } = this.#placement.handle(request, NOW);
     if (!reply.ok || reply.answer.reservation === null) throw new Error("the workload does not fit");
     return reply.answer.reservation;
   }
@@ -108,7 +108,7 @@ class Fleet {
   #report(position: number, sandboxes: Report["sandboxes"]): void {
     this.#sequence += 1;
     const heartbeat = heartbeatOf(this.#workload, { position, sequence: this.#sequence, sandboxes });
-    const { reply } = this.#placement.onHeartbeat(heartbeat, NOW);
+    const { reply } = this.#placement.handle(heartbeat, NOW);
     if (!reply.ok) throw new Error(reply.refusal.message);
   }
 }

@@ -137,7 +137,7 @@ class Simulation {
   }
 
   #onArrival({ lifetimeMs }: Arrival, number: number): void {
-    const { reply } = this.#placement.onSchedule(creation(this.#terms.request), this.#now);
+    const { reply } = this.#placement.handle(creation(this.#terms.request), this.#now);
     if (!reply.ok) return this.#reject(reply.refusal.details.reasons);
     const { node: address, reservation } = reply.answer;
     const node = this.#nodes.get(address.nodeId);

@@ -5,6 +5,7 @@ import type { CandidateIndex } from "./index/candidate-index.ts";
 import type { Slots } from "./index/slots.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import type { Reservation } from "./ledger/reservation.ts";
+import type { NameMint } from "./ledger/tokens.ts";
 import type { Fleet } from "./nodes/fleet.ts";
 import type { Node } from "./nodes/node.ts";
 
@@ -21,6 +22,11 @@ export interface Core {
   readonly guarded: Set<string>;
   guardEndMs: number;
   newestRules: Rules | null;
+  readonly mint: NameMint;
+  /** Requests that chose a node, hintless ones too: the turn of each. */
+  turns: number;
+  /** When what time alone changes was last looked for on every node. */
+  lastSweepMs: number;
 }
 
 export function rulesAt(core: Core, nowMs: number): Rules {

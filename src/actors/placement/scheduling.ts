@@ -7,19 +7,11 @@ import { type Core, rulesAt } from "./core.ts";
 import type { Turn } from "./events.ts";
 import { countManaged } from "./ledger/aggregates.ts";
 import type { Reservation } from "./ledger/reservation.ts";
-import type { NameMint } from "./ledger/tokens.ts";
 import { viewOf } from "./ledger/view.ts";
 import { refuseForLackOfNodes } from "./no-nodes.ts";
 import type { Node } from "./nodes/node.ts";
 
-/** What scheduling keeps and uses beside the cores. */
-export interface Scheduling {
-  readonly mint: NameMint;
-  /** Requests that chose a node, hintless ones too: the turn of each. */
-  turns: number;
-}
-
-export function schedule(core: Core, turn: Turn, scheduling: Scheduling, request: Schedule): Reply<ScheduleAnswer> {
+export function schedule(core: Core, turn: Turn, request: Schedule): Reply<ScheduleAnswer> {
   const demand = demandOf(request);
   const requestKey =
     demand.creates && request.requestId !== null ? requestKeyOf(request.credential, request.requestId) : null;
@@ -36,12 +28,10 @@ export function schedule(core: Core, turn: Turn, scheduling: Scheduling, request
   if (node === undefined) {
     return { ok: false, refusal: refuseForLackOfNodes(core.index.dropped(demand, rules, core.fleet.nodes)) };
   }
-  scheduling.turns += 1;
+  core.turns += 1;
   core.slots.touch(node.account);
-  node.lastChosenTurn = scheduling.turns;
-  const reservation = demand.creates
-    ? reserve(core, turn, scheduling.mint, { node, demand, request, requestKey })
-    : null;
+  node.lastChosenTurn = core.turns;
+  const reservation = demand.creates ? reserve(core, turn, { node, demand, request, requestKey }) : null;
   const address = { nodeId: node.nodeId, endpoint: node.endpoint };
   const view = reservation === null ? null : viewOf(reservation, true);
   return { ok: true, answer: { node: address, reservation: view, repeated: false } };
@@ -69,12 +59,9 @@ function repeat(core: Core, earlier: Reservation, request: Schedule): Reply<Sche
   return { ok: true, answer: { node, reservation: viewOf(earlier, true), repeated: true } };
 }
 
-/** Whether creations wait for nodes to report after a start. Once over, it stays over. */
-export function isGuarded(core: Core, nowMs: number): boolean {
-  if (core.guarded.size === 0) return false;
-  if (nowMs < core.guardEndMs) return true;
-  core.guarded.clear();
-  return false;
+/** Whether creations wait for nodes to report after a start. */
+export function isGuarded({ guarded, guardEndMs }: Core, nowMs: number): boolean {
+  return guarded.size > 0 && nowMs < guardEndMs;
 }
 
 interface Reserving {
@@ -84,18 +71,13 @@ interface Reserving {
   readonly requestKey: string | null;
 }
 
-function reserve(
-  core: Core,
-  turn: Turn,
-  mint: NameMint,
-  { node, demand, request, requestKey }: Reserving,
-): Reservation {
+function reserve(core: Core, turn: Turn, { node, demand, request, requestKey }: Reserving): Reservation {
   const { config } = core;
   const { nodeId, figures } = node;
   if (!node.journaled) turn.emit({ type: "node_registered", nodeId, endpoint: null });
   const sandboxes = figures.running + figures.starting;
   const { cpu, memory } = config.assumedResources;
-  const { id, token } = mint.next();
+  const { id, token } = core.mint.next();
   turn.emit({
     type: "reserved",
     terms: {

@@ -9,7 +9,16 @@ import type { Part } from "./nodes/parts.ts";
 // One pass over the fleet a second: silence counts in tens of seconds, and a pass over 100 000 nodes takes milliseconds.
 export const SWEEP_EVERY_MS = 1_000;
 
-export function sweep(core: Core, turn: Turn): void {
+/** What a tick brings that no request asked for. */
+export function passTime(core: Core, turn: Turn): void {
+  const { nowMs } = turn.now;
+  if (nowMs >= core.guardEndMs) core.guarded.clear();
+  if (nowMs - core.lastSweepMs < SWEEP_EVERY_MS) return;
+  core.lastSweepMs = nowMs;
+  sweep(core, turn);
+}
+
+function sweep(core: Core, turn: Turn): void {
   for (const node of [...core.fleet.nodes.values()]) {
     if (node.conditions.size > 0) endUnobserved(core, turn, node);
     forgetIfLongGone(core, turn, node);

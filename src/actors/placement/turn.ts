@@ -1,29 +1,51 @@
-/** The handling of one message: what it changes is applied at once and handed out at its end. */
-import type { Change, Notice, Outcome, PlacementEvent, RouteChange, Turn } from "./events.ts";
+/**
+ * The handling of one message: the moment at which it happens, and what comes of it. What it changes is applied at once
+ * and handed out at its end. One object is all of that, because one is made for every message.
+ */
+import type { Reply } from "../../messages/placement.ts";
+import type { Change, Instant, Notice, Outcome, PlacementEvent, RouteChange, Turn } from "./events.ts";
 import type { ChangeTime } from "./ledger/record.ts";
 
 // Most messages change nothing, and none of those needs lists of its own.
 const NONE: readonly never[] = [];
 
-export class OpenTurn implements Turn {
-  readonly now: ChangeTime;
+export class OpenTurn implements Turn, ChangeTime, Outcome<Reply<unknown> | null> {
+  readonly nowMs: number;
+  readonly wallMs: number;
+  readonly position: number;
+  /** Null until the handler has answered. */
+  reply: Reply<unknown> | null = null;
   readonly #apply: (change: Change, at: ChangeTime) => void;
   #events: PlacementEvent[] | null = null;
   #notices: Notice[] | null = null;
   #routes: RouteChange[] | null = null;
 
-  constructor(now: ChangeTime, apply: (change: Change, at: ChangeTime) => void) {
-    this.now = now;
+  constructor(now: Instant, position: number, apply: (change: Change, at: ChangeTime) => void) {
+    this.nowMs = now.nowMs;
+    this.wallMs = now.wallMs;
+    this.position = position;
     this.#apply = apply;
   }
 
-  get position(): number {
-    return this.now.position;
+  get now(): ChangeTime {
+    return this;
+  }
+
+  get events(): readonly PlacementEvent[] {
+    return this.#events ?? NONE;
+  }
+
+  get notices(): readonly Notice[] {
+    return this.#notices ?? NONE;
+  }
+
+  get routes(): readonly RouteChange[] {
+    return this.#routes ?? NONE;
   }
 
   emit(change: Change): void {
-    this.#apply(change, this.now);
-    const event = { position: this.now.position, wallMs: this.now.wallMs, change };
+    this.#apply(change, this);
+    const event = { position: this.position, wallMs: this.wallMs, change };
     // Most turns make one event: an array that is grown from none has room for many.
     if (this.#events === null) this.#events = [event];
     else this.#events.push(event);
@@ -37,9 +59,5 @@ export class OpenTurn implements Turn {
   route(route: RouteChange): void {
     this.#routes ??= [];
     this.#routes.push(route);
-  }
-
-  close<Answer>(reply: Answer): Outcome<Answer> {
-    return { reply, events: this.#events ?? NONE, notices: this.#notices ?? NONE, routes: this.#routes ?? NONE };
   }
 }

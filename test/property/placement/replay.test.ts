@@ -57,11 +57,11 @@ describe("replaying what was emitted on an empty core gives the durable state", 
 function expectAnswersToOutlive(walk: Walk, next: Placement, now: Instant): void {
   for (const { view, request } of walk.attempts) {
     const before = walk.send({ type: "get_reservation", handle: view.token ?? view.id });
-    const after = next.onGetReservation({ type: "get_reservation", handle: view.token ?? view.id }, now).reply;
+    const after = next.handle({ type: "get_reservation", handle: view.token ?? view.id }, now).reply;
     const [old, young] = [before, after].map((reply) => (reply.ok ? reply.answer.reservation : null));
     expect({ ...young, expiresAtUnixMs: null }).toEqual({ ...old, expiresAtUnixMs: null });
     if (request.requestId === null) continue;
-    const repeat = next.onSchedule(request, now).reply;
+    const repeat = next.handle(request, now).reply;
     expect(repeat.ok && repeat.answer.repeated && repeat.answer.reservation?.id).toBe(view.id);
   }
 }
@@ -79,7 +79,7 @@ function expectLeasesWithinBounds({ config }: Scenario, next: Placement, now: In
 
 /** Cordons and conditions are back, and nothing is placed on a node that has not reported since. */
 function expectNodesToBeAwaited(walk: Walk, next: Placement, now: Instant): void {
-  const nodes = next.onListNodes(now).reply;
+  const nodes = next.handle({ type: "list_nodes" }, now).reply;
   const before = walk.send({ type: "list_nodes" });
   const old = before.ok ? before.answer.nodes : [];
   for (const node of nodes.ok ? nodes.answer.nodes : []) {

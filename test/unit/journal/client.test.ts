@@ -84,13 +84,13 @@ test("history is compacted in a thread beside the appends, which go on", async (
   const config = { ...defaultPlacementConfig, rememberedMax: 100 };
   const placement = createPlacement(config, { random: seededRandom(1) }, now);
   const isCompacted = (): boolean => log.lines.some(({ text }) => text === "the journal was compacted");
-  await append(journal, ...placement.onHeartbeat(heartbeatOf("n1"), now).events);
+  await append(journal, ...placement.handle(heartbeatOf("n1"), now).events);
   for (let count = 0; count < 400 || !isCompacted(); count++) {
     const batch: PlacementEvent[] = [];
     for (let pair = 0; pair < 10; pair++) {
-      const { reply, events } = placement.onSchedule(scheduleOf(), now);
+      const { reply, events } = placement.handle(scheduleOf(), now);
       const handle = reply.ok ? (reply.answer.reservation?.token ?? "") : "";
-      batch.push(...events, ...placement.onCancel({ type: "cancel", handle, reason: null }, now).events);
+      batch.push(...events, ...placement.handle({ type: "cancel", handle, reason: null }, now).events);
     }
     expect(await append(journal, ...batch)).toBeNull();
   }

@@ -149,12 +149,12 @@ test("200 000 short-lived reservations leave a file that is in proportion to the
     compactions += 1;
   };
   for (let count = 0; count < 200_000; count++) {
-    if (count % 10_000 === 0) batch.push(...placement.onHeartbeat(heartbeatOf("n1"), now).events);
+    if (count % 10_000 === 0) batch.push(...placement.handle(heartbeatOf("n1"), now).events);
     now.nowMs += 1;
     now.wallMs += 1;
-    const { reply, events } = placement.onSchedule(scheduleOf(), now);
+    const { reply, events } = placement.handle(scheduleOf(), now);
     const handle = reply.ok ? (reply.answer.reservation?.token ?? "") : "";
-    batch.push(...events, ...placement.onCancel({ type: "cancel", handle, reason: null }, now).events);
+    batch.push(...events, ...placement.handle({ type: "cancel", handle, reason: null }, now).events);
     if (batch.length >= 1_000) commit();
   }
   commit();

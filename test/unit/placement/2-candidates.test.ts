@@ -222,7 +222,7 @@ describe("2.4 limits", () => {
     const placed = new Map<string, number>();
     let refused = 0;
     for (let index = 0; index < 400; index++) {
-      const reply = world.placement.onSchedule(world.request(), world.now).reply;
+      const reply = world.placement.handle(world.request(), world.now).reply;
       if (reply.ok) placed.set(reply.answer.node.nodeId, (placed.get(reply.answer.node.nodeId) ?? 0) + 1);
       else refused += 1;
     }

@@ -37,7 +37,7 @@ describe("3. least_loaded", () => {
       world.report(`n${cpus}`, { cpuCapacityMillicores: cpus * CPU, memoryCapacityBytes: cpus * 2 * GIB });
     }
     for (let index = 0; index < 300; index++)
-      world.placement.onSchedule(world.request({ cpu: 2, memoryGib: 4 }), world.now);
+      world.placement.handle(world.request({ cpu: 2, memoryGib: 4 }), world.now);
     const peak = Math.max(...[16, 64, 192].map((cpus) => world.inFlight(`n${cpus}`).cpuMillicores / (cpus * CPU)));
     expect(peak.toFixed(4)).toBe("2.2188");
   });

@@ -151,7 +151,7 @@ describe("4. tokens", () => {
     const world = worldWithNode({ livePerNodeMax: 1e9 });
     const names = new Set<string>();
     for (let index = 0; index < 1000; index++) {
-      const { reply } = world.placement.onSchedule(world.request({ cpuMillicores: 1, memoryBytes: 1 }), world.now);
+      const { reply } = world.placement.handle(world.request({ cpuMillicores: 1, memoryBytes: 1 }), world.now);
       const reservation = reply.ok ? reply.answer.reservation : null;
       names.add(reservation?.token ?? "").add(reservation?.id ?? "");
     }

@@ -327,7 +327,7 @@ describe("7. durability", () => {
     const world = new World();
     world.report("a");
     const broken = { type: "heartbeat", nodeId: "a" } as const;
-    const outcome = world.placement.onHeartbeat(JSON.parse(JSON.stringify(broken)), world.now);
+    const outcome = world.placement.handle(JSON.parse(JSON.stringify(broken)), world.now);
     expect(outcome.reply).toMatchObject({ ok: false, refusal: { code: "internal" } });
     expect(outcome.notices.map(({ type }) => type)).toEqual(["handler_failed"]);
     expect(world.reserve().nodeId).toBe("a");

@@ -71,7 +71,7 @@ test("a thousand nodes, some of which fall silent, some of unknown capacity: a t
       sandboxCount: pick(3),
     };
     const message = world.heartbeatOf(nodeId, { snapshot: snapshot(set) });
-    expect(world.placement.onHeartbeat(message, world.now).reply.ok).toBe(true);
+    expect(world.placement.handle(message, world.now).reply.ok).toBe(true);
   };
   for (let at = 0; at < 1_000; at++) heartbeat(at);
   const winners = new Set<string | undefined>();
@@ -79,7 +79,7 @@ test("a thousand nodes, some of which fall silent, some of unknown capacity: a t
     const options =
       turn % 3 === 0 ? { cpu: 1 + chance.fraction(), memoryGib: 1 + pick(900) / 1024 } : { cpu: 1 + pick(3) };
     winners.add(chosen(world, options));
-    expect(world.placement.onSchedule(world.request(options), world.now).reply.ok).toBe(true);
+    expect(world.placement.handle(world.request(options), world.now).reply.ok).toBe(true);
     for (let time = 0; time < 3; time++) heartbeat(pick(1_000));
     world.pass(80);
   }
