@@ -67,6 +67,42 @@ describe("5.2 roster nodes", () => {
     expect(world.state(mine)).toBe("settled");
   });
 
+  test("an id that settled by the previous roster is no part of this increase", () => {
+    const world = new World();
+    world.report("a", {}, { sandboxIds: [] });
+    const one = world.confirm(world.reserve(small), "s1");
+    world.report("a", running(1), { sandboxIds: ["s1"] });
+    const two = world.confirm(world.reserve(large), "s2");
+    world.report("a", running(1, 8), { sandboxIds: ["s1", "s2"] });
+    expect([world.state(one), world.state(two)]).toEqual(["settled", "settled"]);
+    expect(world.node("a").projected.cpuMillicores).toBe(9 * CPU);
+  });
+
+  test("one that settles by this roster, or by a confirm after it, is a part of its increase all the same", () => {
+    const world = new World();
+    world.report("a", {}, { sandboxIds: [] });
+    const [late, early, fresh] = [world.reserve(small), world.reserve(small), world.reserve(small)];
+    // The sums beside the first roster miss both, and the second ones miss the newest.
+    world.report("a", {}, { sandboxIds: ["s-late", "s-early"] });
+    world.confirm(early, "s-early");
+    world.report("a", running(1, 1), { sandboxIds: ["s-late", "s-early", "s-fresh"] });
+    expect(world.state(early)).toBe("settled");
+    expect(world.confirm(late, "s-late").state).toBe("settled");
+    expect(world.confirm(fresh, "s-fresh").state).toBe("confirmed");
+  });
+
+  test("an id that settled, was gone and is listed again counts as new", () => {
+    const world = new World();
+    world.report("a", {}, { sandboxIds: [] });
+    const gone = world.confirm(world.reserve(small), "s1");
+    world.report("a", running(1), { sandboxIds: ["s1"] });
+    expect(world.state(gone)).toBe("settled");
+    world.report("a", {}, { sandboxIds: [] });
+    const fresh = world.confirm(world.reserve(small), "s2");
+    world.report("a", running(1), { sandboxIds: ["s1", "s2"] });
+    expect(world.state(fresh)).toBe("confirmed");
+  });
+
   test("paused amounts count: a pause between two reports changes nothing", () => {
     const world = new World();
     for (let index = 0; index < 3; index++) world.report("a", running(4), { sandboxIds: ["other"] });

@@ -27,7 +27,7 @@ export function judgeConfirmed(core: Core, turn: Turn, node: Node, reservation: 
   if (accountingOf(node) !== "roster") return;
   const streak = listedStreak(node.epoch, reservation.sandboxId ?? "");
   if (streak === 0) return;
-  if (streak > 1 || coversNewcomers(core.ledger, node)) turn.emit({ type: "settled", id: reservation.terms.id });
+  if (streak > 1 || coversNewcomers(core.ledger, node)) settleProven(turn, node, reservation);
 }
 
 /** At a snapshot of a node that sends no rosters: by the second snapshot after the confirm. Returns what it settled. */
@@ -39,7 +39,8 @@ export function judgeBySums(turn: Turn, node: Node): Reservation[] {
       contained.push(reservation);
     }
   }
-  return settleAll(turn, contained);
+  for (const reservation of contained) turn.emit({ type: "settled", id: reservation.terms.id });
+  return contained;
 }
 
 /** At a roster: settle what it contains, and end what it has long lacked. Returns what it settled. */
@@ -56,12 +57,15 @@ export function judgeByRoster(core: Core, turn: Turn, node: Node): Reservation[]
     if (streak === 1) covered ??= coversNewcomers(core.ledger, node);
     if (streak > 1 || covered === true) contained.push(reservation);
   }
-  return settleAll(turn, contained);
+  for (const reservation of contained) settleProven(turn, node, reservation);
+  return contained;
 }
 
-function settleAll(turn: Turn, contained: Reservation[]): Reservation[] {
-  for (const reservation of contained) turn.emit({ type: "settled", id: reservation.terms.id });
-  return contained;
+/** The newest roster proves that the sums beside it contain the sandbox. */
+function settleProven(turn: Turn, { epoch }: Node, reservation: Reservation): void {
+  turn.emit({ type: "settled", id: reservation.terms.id });
+  reservation.provenEpoch = epoch.number;
+  reservation.provenRoster = epoch.rosters;
 }
 
 /** Two rosters must lack it, unless the runtime was restarted since: then what ran before is gone. */

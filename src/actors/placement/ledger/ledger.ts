@@ -248,6 +248,7 @@ function bind(
   reservation.endedAtMs = null;
   reservation.reason = null;
   reservation.rosterMisses = 0;
+  reservation.provenEpoch = 0;
   reservation.firstSnapshotAtMs = null;
   if (change.late) {
     // Whatever aggregates took for it before its lease ended was a guess; now it is known to be there.

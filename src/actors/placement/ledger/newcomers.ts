@@ -1,5 +1,8 @@
 /**
- * Whether the newest increase of a node's sums covers every id that may be a part of it.
+ * Whether the newest increase of a node's sums covers every id that may be a part of it: those that were not in both of
+ * the two rosters before, since a node reads its sums a moment before its roster. One that the previous roster has proven
+ * to be in the previous sums is no part of what they grew by since; to count it would keep whatever is placed between two
+ * reports charged twice for one report more, on every busy node.
  *
  * Every confirmed reservation asks, and a roster has up to 100 000 ids. So the ids that matter are picked out once per
  * roster; and a search that has met one that nobody is known to have made goes on from there the next time, so that all
@@ -10,7 +13,7 @@ import { type RuntimeEpoch, streakOf } from "../nodes/runtime-epoch.ts";
 import type { Ledger } from "./ledger.ts";
 import { cpuSizeOf, memorySizeOf } from "./reservation.ts";
 
-/** The ids of a roster that were not in both of the two before it: the newest increase may be any of them. */
+/** The ids of a roster that the newest increase may be of. */
 export interface Newcomers {
   readonly epochNumber: number;
   /** Number of the roster in its epoch. */
@@ -30,7 +33,7 @@ const LONG_LISTED = 3;
 export function coversNewcomers(ledger: Ledger, node: Node): boolean {
   const { rosterIncrease } = node.epoch;
   if (rosterIncrease === null) return false;
-  const newcomers = newcomersOf(node);
+  const newcomers = newcomersOf(ledger, node);
   const { sandboxIds } = newcomers;
   let cpuMillicores = 0;
   let memoryBytes = 0;
@@ -51,18 +54,24 @@ export function coversNewcomers(ledger: Ledger, node: Node): boolean {
   return rosterIncrease.cpuMillicores >= cpuMillicores && rosterIncrease.memoryBytes >= memoryBytes;
 }
 
-function newcomersOf({ account, epoch }: Node): Newcomers {
+function newcomersOf(ledger: Ledger, { account, epoch }: Node): Newcomers {
   const { newcomers } = account;
   if (newcomers?.epochNumber === epoch.number && newcomers.rosterNumber === epoch.rosters) return newcomers;
-  const picked = { epochNumber: epoch.number, rosterNumber: epoch.rosters, sandboxIds: newIds(epoch), next: 0 };
+  const picked = { epochNumber: epoch.number, rosterNumber: epoch.rosters, sandboxIds: newIds(ledger, epoch), next: 0 };
   account.newcomers = picked;
   return picked;
 }
 
-function newIds(epoch: RuntimeEpoch): string[] {
+function newIds(ledger: Ledger, epoch: RuntimeEpoch): string[] {
   const sandboxIds: string[] = [];
   for (const [sandboxId, listing] of epoch.listings) {
-    if (streakOf(epoch, listing) < LONG_LISTED) sandboxIds.push(sandboxId);
+    const streak = streakOf(epoch, listing);
+    if (streak < LONG_LISTED && !(streak > 1 && isProvenBefore(ledger, epoch, sandboxId))) sandboxIds.push(sandboxId);
   }
   return sandboxIds;
+}
+
+function isProvenBefore(ledger: Ledger, epoch: RuntimeEpoch, sandboxId: string): boolean {
+  const holder = ledger.holderOf(sandboxId);
+  return holder?.provenEpoch === epoch.number && holder.provenRoster === epoch.rosters - 1;
 }

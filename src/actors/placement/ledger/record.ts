@@ -40,6 +40,8 @@ export function newReservation(
     next: null,
     confirmEpoch: 0,
     rosterMisses: 0,
+    provenEpoch: 0,
+    provenRoster: 0,
     firstSnapshotAtMs: null,
     countedEpoch: 0,
     cpuAcknowledgedAt: null,

@@ -55,6 +55,9 @@ export interface Reservation {
   confirmEpoch: number;
   /** Rosters since the confirm that lacked it. */
   rosterMisses: number;
+  /** Epoch and number of the roster by which it settled; 0: by none of this process. */
+  provenEpoch: number;
+  provenRoster: number;
   /** Arrival of the first snapshot after the confirm. */
   firstSnapshotAtMs: number | null;
   /** Epoch in which it was counted among the managed ones that may explain a success; 0: in none. */

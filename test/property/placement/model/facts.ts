@@ -48,6 +48,8 @@ export interface ModelReservation {
   confirmedMs: number;
   /** How many runtime instances the node had shown when it was confirmed. */
   instancesAtConfirm: number;
+  /** The roster by which it settled; null: none did. */
+  provenBy: readonly string[] | null;
   /** Whether a roster since the confirm lacked it. */
   lacked: boolean;
   /** Arrival of the first snapshot since the confirm. */

@@ -78,6 +78,7 @@ export function bind(
   reservation.confirmedMs = how.nowMs;
   reservation.instancesAtConfirm = node?.instances ?? 0;
   reservation.lacked = false;
+  reservation.provenBy = null;
   reservation.firstSnapshotMs = null;
   if (how.provisional) state.inferred.add(how.sandboxId);
   if (node === undefined) return;

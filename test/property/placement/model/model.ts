@@ -189,6 +189,7 @@ export class PlacementModel {
       provisional: false,
       confirmedMs: 0,
       instancesAtConfirm: 0,
+      provenBy: null,
       lacked: false,
       firstSnapshotMs: null,
     };

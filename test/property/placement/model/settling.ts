@@ -16,7 +16,7 @@ export function judgeRoster(state: ModelState, node: ModelNode, nowMs: number): 
     const { sandboxId } = reservation;
     if (sandboxId === null) continue;
     if (!roster.includes(sandboxId)) judgeAbsence(state, node, reservation, nowMs);
-    else if (isInTheSums(state, node, reservation)) reservation.state = "settled";
+    else if (isInTheSums(state, node, reservation)) settleBy(roster, reservation);
   }
 }
 
@@ -33,19 +33,27 @@ function isInTheSums(state: ModelState, node: ModelNode, reservation: ModelReser
  * that was not in both of the last two rosters, all of them of known size (bound to a reservation)". The last two are
  * those before this one: an id first seen in the previous roster may have been missing from the sums read before it.
  * An id enters both sums together, so that a dimension in which every one of them is known proves both; what is known of
- * the other must be covered all the same.
+ * the other must be covered all the same. Beyond the letter: an id that settled by the previous roster was in the sums
+ * beside it, and is no part of what they grew by since.
  */
 function isCovered(state: ModelState, node: ModelNode): boolean {
   const increase = node.rosterIncrease;
   if (increase === null) return false;
   const [newest, last, lastButOne] = [node.rosters.at(-1) ?? [], node.rosters.at(-2) ?? [], node.rosters.at(-3) ?? []];
-  const fresh = newest.filter((id) => !(last.includes(id) && lastButOne.includes(id)));
+  const isProven = (id: string): boolean =>
+    state.reservations.some(({ sandboxId, provenBy }) => sandboxId === id && provenBy === last);
+  const fresh = newest.filter((id) => !(last.includes(id) && (lastButOne.includes(id) || isProven(id))));
   const sizes = fresh.map((id) => state.reservations.find(({ sandboxId }) => sandboxId === id)?.size);
   if (sizes.includes(undefined)) return false;
   const isKnown = (dimension: "cpu" | "memory"): boolean => sizes.every((size) => (size?.[dimension] ?? null) !== null);
   const isPaid = (dimension: "cpu" | "memory"): boolean =>
     increase[dimension] >= sizes.reduce((sum, size) => sum + (size?.[dimension] ?? 0), 0);
   return DIMENSIONS.some(isKnown) && DIMENSIONS.every(isPaid);
+}
+
+function settleBy(roster: readonly string[], reservation: ModelReservation): void {
+  reservation.state = "settled";
+  reservation.provenBy = roster;
 }
 
 /** 5.3: "only when a roster that arrives at least `confirmed_unseen_ttl` after the confirm lacks it, and an earlier one
@@ -74,5 +82,5 @@ export function judgeSnapshot(state: ModelState, node: ModelNode, nowMs: number)
 
 /** "Judged at each roster and at the confirm: an id that both of the last two rosters list settles at once." */
 export function judgeConfirm(state: ModelState, node: ModelNode, reservation: ModelReservation): void {
-  if (!node.ledger && isInTheSums(state, node, reservation)) reservation.state = "settled";
+  if (!node.ledger && isInTheSums(state, node, reservation)) settleBy(node.rosters.at(-1) ?? [], reservation);
 }
