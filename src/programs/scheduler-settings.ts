@@ -14,6 +14,7 @@ import { durationBetween, oneOf, refuse, show, textNamed } from "../messages/set
 import { ACCESS_SETTINGS, checkAccess } from "./access-settings.ts";
 import { addressSchema } from "./address.ts";
 import { readEitherForm } from "./agentenv-file.ts";
+import { apiThreadsSchema } from "./api-threads.ts";
 import { LOG_SETTINGS } from "./daemon-settings.ts";
 import { type Given, readConfigurationFile, resolveSettings, UsageError, type Values } from "./options.ts";
 
@@ -62,6 +63,13 @@ export const SCHEDULER_SETTINGS = {
     value: "HOST:PORT",
     help: "address of the gRPC API; without it, gRPC is not served",
     schema: addressSchema(7070).nullable().default(null),
+  },
+  apiThreads: {
+    key: "api_threads",
+    value: "COUNT",
+    help: "threads that answer HTTP on the one port, 1 to 64; auto: as many as the cores are good for",
+    shownDefault: "auto",
+    schema: apiThreadsSchema,
   },
   stateDir: {
     key: "state_dir",

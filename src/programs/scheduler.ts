@@ -1,12 +1,12 @@
 import { EventEmitter } from "eventemitter3";
-import { createHandlers } from "../actors/api/handlers.ts";
-import { type Access, createHttpServer, type HttpServer } from "../actors/api/http-server.ts";
+import type { Access, HttpApi } from "../actors/api/http-server.ts";
 import { createMetrics } from "../actors/api/metrics.ts";
 import type { Log } from "../actors/kernel/actor.ts";
 import type { ActorSystem } from "../actors/kernel/system.ts";
 import { placementActor } from "../actors/placement/actor.ts";
 import { logChanges } from "../actors/placement/change-log.ts";
 import {
+  countedAsker,
   createPlacementClient,
   type PlacementActorMessage,
   type PlacementClient,
@@ -21,10 +21,10 @@ import { formatAddress, type HostAndPort, isLoopback } from "./address.ts";
 import { type Directories, startDirectories } from "./directories.ts";
 import { openEventLog } from "./event-log.ts";
 import { createGrpcApi } from "./grpc-api.ts";
+import { createHttpApi } from "./http-api.ts";
 import { leave, untilStopped } from "./leaving.ts";
 import { describeListenError } from "./listen-error.ts";
 import { createLogger } from "./logging.ts";
-import { packageVersion } from "./package-version.ts";
 import { placementConfigOf, type SchedulerSettings } from "./scheduler-settings.ts";
 
 /** Together below the 5 s within which a process that was told to stop is gone. */
@@ -101,7 +101,7 @@ export interface SchedulerWiring {
 }
 
 export interface RunningScheduler {
-  readonly http: HttpServer;
+  readonly http: HttpApi;
   readonly placement: PlacementClient;
   readonly directories: Directories;
 }
@@ -131,7 +131,7 @@ export function startScheduler({ system, settings, access, log, clock, eventLog 
   logChanges(placementEvents, log);
   const placement = createPlacementClient(reference, clock);
   const metrics = createMetrics({ strategy: settings.strategy, placement, placementEvents, directoryEvents, system });
-  const handlers = createHandlers({ placement, directory });
-  const http = createHttpServer({ handlers, metrics, version: packageVersion(), access, clock, log });
+  const asker = countedAsker(reference, placement.events, clock);
+  const http = createHttpApi({ system, settings, access, log, clock, placement, asker, directory, metrics });
   return { http, placement, directories };
 }

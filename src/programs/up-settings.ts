@@ -7,6 +7,7 @@ const { schedulerUrl: _schedulerUrl, noRuntime: _noRuntime, ...OWN_DAEMON_SETTIN
 /** The flags of `evenkeel up`: what one wants to choose when trying it out. The rest is set by variables. */
 export const UP_FLAGS = {
   http: SCHEDULER_SETTINGS.http,
+  apiThreads: SCHEDULER_SETTINGS.apiThreads,
   stateDir: SCHEDULER_SETTINGS.stateDir,
   strategy: SCHEDULER_SETTINGS.strategy,
   placementReservationTtlMs: SCHEDULER_SETTINGS.placementReservationTtlMs,

@@ -16,6 +16,7 @@ import { serialiserSchemaOf } from "./json-schema.ts";
 import { createOpenApiDocument } from "./openapi.ts";
 import { NO_SUCH_PATH, refusalOfError, sendRefusal, wrongMethod } from "./problems.ts";
 import { refuseConnection, refuseMalformed } from "./refused-connection.ts";
+import type { SharedConnections } from "./shared-connections.ts";
 import type { Tls } from "./tls.ts";
 import { type Gate, openGate } from "./tokens.ts";
 import { compiledValidatorOf, validatorOf } from "./validation.ts";
@@ -26,6 +27,8 @@ export interface Access {
   /** Null: plain text. */
   readonly tls: Tls | null;
   readonly bounds: Bounds;
+  /** Absent: no other server of this process takes connections on the same port. */
+  readonly connections?: SharedConnections;
 }
 
 /** Everybody, in plain text: for a server that only this machine can reach. */
@@ -40,12 +43,22 @@ export interface HttpServerOptions {
   readonly log: Log;
 }
 
-export interface HttpServer {
-  readonly app: FastifyInstance;
+/** The HTTP API, wherever it is served. */
+export interface HttpApi {
   /** The address that it really listens on. Rejects with the system's error. */
   listen(address: { readonly host: string; readonly port: number }): Promise<{ host: string; port: number }>;
   /** Takes no more requests, answers those that run, and cuts what is left after `graceMs`. */
   close(graceMs: number): Promise<void>;
+}
+
+export interface HttpServer extends HttpApi {
+  readonly app: FastifyInstance;
+  /** With `reusePort`, beside other servers of this user that ask for the same. */
+  listen(address: {
+    readonly host: string;
+    readonly port: number;
+    readonly reusePort?: boolean;
+  }): Promise<{ host: string; port: number }>;
 }
 
 /** An id of 256 bytes, each percent-encoded. */
@@ -92,8 +105,10 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
 
   return {
     app,
-    async listen({ host, port }) {
-      await app.listen({ host, port });
+    async listen({ host, port, reusePort = false }) {
+      // Fastify hands what it does not know on to Node's server.
+      const address = { host, port, reusePort };
+      await app.listen(address);
       const bound = app.server.address();
       if (bound === null || typeof bound === "string") throw new Error("the HTTP server has no address");
       return { host: bound.address, port: bound.port };
@@ -114,7 +129,7 @@ declare module "fastify" {
   }
 }
 
-function createNodeServer({ tls, bounds }: Access, listener: RequestListener): Server {
+function createNodeServer({ tls, bounds, connections }: Access, listener: RequestListener): Server {
   const options = {
     maxHeaderSize: bounds.headBytesMax,
     headersTimeout: bounds.headWithinMs,
@@ -131,6 +146,7 @@ function createNodeServer({ tls, bounds }: Access, listener: RequestListener): S
   server.on("checkExpectation", listener);
   server.on("connect", (_request, socket) => refuseConnection({ code: "CONNECT" }, socket));
   server.maxConnections = bounds.connectionsMax;
+  connections?.watch(server);
   server.setTimeout(bounds.stalledMs);
   return server;
 }

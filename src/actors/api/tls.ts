@@ -13,6 +13,7 @@ export interface TlsMaterial {
 
 export class Tls {
   #context: SecureContextOptions;
+  #material: TlsMaterial;
   readonly #followers: ((context: SecureContextOptions) => void)[] = [];
   /** Whether clients must show a certificate: fixed when a server is made. */
   readonly asksClients: boolean;
@@ -20,13 +21,19 @@ export class Tls {
   /** Throws what is wrong with the material, such as a key of another certificate. */
   constructor(material: TlsMaterial) {
     this.#context = contextOf(material);
+    this.#material = material;
     this.asksClients = material.clientCa !== null;
   }
 
   /** For connections from now on. Throws what is wrong with it; what held before then goes on to hold. */
   use(material: TlsMaterial): void {
     this.#context = contextOf(material);
+    this.#material = material;
     for (const follow of this.#followers) follow(this.#context);
+  }
+
+  get material(): TlsMaterial {
+    return this.#material;
   }
 
   get context(): SecureContextOptions {

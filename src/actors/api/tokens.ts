@@ -21,7 +21,7 @@ const NODE_ID = /^[\x21-\x7e]{1,256}$/;
 const HASH = /^sha256:([0-9a-f]{64})$/i;
 
 interface Entry {
-  readonly hash: Buffer;
+  readonly hash: Uint8Array;
   readonly caller: Caller;
 }
 
@@ -43,7 +43,7 @@ export function parseTokens(text: string): ParsedTokens {
     const entry = entryOf(fields);
     if (typeof entry === "string") return { ok: false, message: `line ${index + 1}: ${entry}` };
     const others = byPrefix.get(prefixOf(entry.hash)) ?? [];
-    if (others.some(({ hash }) => hash.equals(entry.hash))) {
+    if (others.some(({ hash }) => entry.hash.equals(hash))) {
       return { ok: false, message: `line ${index + 1}: the token stands in an earlier line already` };
     }
     byPrefix.set(prefixOf(entry.hash), [...others, entry]);
@@ -53,7 +53,7 @@ export function parseTokens(text: string): ParsedTokens {
   return { ok: true, tokens: byPrefix, count };
 }
 
-function entryOf(fields: readonly string[]): Entry | string {
+function entryOf(fields: readonly string[]): (Entry & { readonly hash: Buffer }) | string {
   const [kind, ...rest] = fields;
   const secret = rest.at(-1);
   if (!isKind(kind)) return `begins with none of ${TOKEN_KINDS.join(", ")}`;
@@ -110,13 +110,24 @@ export const openGate: Gate = { admit: () => ({ ok: true, caller: ANYBODY }) };
 /** A gate whose tokens can be exchanged while it stands. */
 export class TokenGate implements Gate {
   #tokens: Tokens;
+  readonly #followers: (() => void)[] = [];
 
   constructor(tokens: Tokens) {
     this.#tokens = tokens;
   }
 
+  get tokens(): Tokens {
+    return this.#tokens;
+  }
+
   use(tokens: Tokens): void {
     this.#tokens = tokens;
+    for (const follow of this.#followers) follow();
+  }
+
+  /** Calls `follow` whenever other tokens have come into force. */
+  onChange(follow: () => void): void {
+    this.#followers.push(follow);
   }
 
   admit(authorization: string | undefined): Admission {

@@ -4,6 +4,7 @@ import { type ErrorCode, type Refusal, refuse } from "../../messages/errors.ts";
 import type { PlacementAnswers, PlacementMessage, ReplyTo } from "../../messages/placement.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Lane } from "../kernel/actor.ts";
+import type { Speaking } from "../kernel/far-protocol.ts";
 import type { ActorError } from "../kernel/outcome.ts";
 import type { Reference } from "../kernel/reference.ts";
 import type { Notice, PlacementEvent } from "./events.ts";
@@ -28,6 +29,9 @@ export type PlacementReplies = {
 } & { readiness: ReadinessAnswer };
 
 export type PlacementReference = Reference<PlacementActorMessage, PlacementReplies>;
+
+/** What a client needs of the reference. */
+export type PlacementAsker = Speaking<PlacementActorMessage, PlacementReplies>;
 
 /** Notifications for logs and metrics, in the order of the log; nothing that was not committed is ever told. */
 export interface PlacementEvents {
@@ -76,7 +80,7 @@ export function laneOf(type: PlacementMessage["type"]): Lane {
   }
 }
 
-export function createPlacementClient(reference: PlacementReference, clock: Clock): PlacementClient {
+export function createPlacementClient(reference: PlacementAsker, clock: Clock): PlacementClient {
   const events = new EventEmitter<PlacementClientEvents>();
   return {
     events,
@@ -95,6 +99,30 @@ export function createPlacementClient(reference: PlacementReference, clock: Cloc
     async readiness() {
       const outcome = await reference.ask({ type: "readiness" }, { deadlineMs: READINESS_DEADLINE_MS, lane: "urgent" });
       return outcome.ok ? outcome.value : { ready: false, waitsFor: outcome.error.message };
+    },
+  };
+}
+
+/**
+ * The reference for clients in other threads: what they ask counts here, as if the client of `events` had asked it. Times
+ * are those of this thread, without the way to the other and back.
+ */
+export function countedAsker(
+  reference: PlacementAsker,
+  events: PlacementClient["events"],
+  clock: Clock,
+): PlacementAsker {
+  return {
+    tell: (message, lane) => reference.tell(message, lane),
+    async ask(message, options) {
+      const startedMs = clock.monotonicMs();
+      const outcome = await reference.ask(message, options);
+      if (message.type !== "readiness") {
+        const reply = outcome.ok ? outcome.value : { ok: false, refusal: refusalOf(outcome.error) };
+        const durationMs = clock.monotonicMs() - startedMs;
+        events.emit("answered", { message: message as never, reply: reply as never, durationMs });
+      }
+      return outcome;
     },
   };
 }

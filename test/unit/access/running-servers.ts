@@ -58,7 +58,7 @@ export class RunningServers implements AsyncDisposable {
     const log = recordingLog(lines);
     const clock = systemClock;
     const system = new ActorSystem({ clock, random: systemRandom, logFor: () => log });
-    const given = { stateDir: "none", grpc: "127.0.0.1:0", ...paths, ...flags };
+    const given = { stateDir: "none", grpc: "127.0.0.1:0", apiThreads: "1", ...paths, ...flags };
     const settings = resolveSchedulerSettings({ flags: given, environment: {}, file });
     const access = openAccess(settings, { clock, log });
     const scheduler = startScheduler({ system, settings, access, log, clock, eventLog: memoryLog });

@@ -37,9 +37,9 @@ async function openAppend(log: ScriptedLog): Promise<NonNullable<(typeof log.ope
 }
 
 /** Connections that the server holds. */
-function connections({ scheduler }: RunningApi): Promise<number> {
+function connections(api: RunningApi): Promise<number> {
   return new Promise((resolve, reject) => {
-    scheduler.http.app.server.getConnections((error, count) => (error === null ? resolve(count) : reject(error)));
+    api.server.getConnections((error, count) => (error === null ? resolve(count) : reject(error)));
   });
 }
 
@@ -97,7 +97,7 @@ test("stopping answers what is running and refuses what still comes", async () =
   });
   const append = await openAppend(log);
   const closed = api.scheduler.http.close(10_000);
-  const arrived = once(api.scheduler.http.app.server, "request");
+  const arrived = once(api.server, "request");
   socket.write("GET /v1/nodes HTTP/1.1\r\nHost: x\r\n\r\n");
   await arrived;
   append.end(null);

@@ -1,3 +1,5 @@
+import type { Server } from "node:http";
+import type { HttpServer } from "../../../src/actors/api/http-server.ts";
 import { ActorSystem } from "../../../src/actors/kernel/system.ts";
 import { type EventLog, memoryLog } from "../../../src/actors/placement/event-log.ts";
 import type { WireNode } from "../../../src/messages/http/node.ts";
@@ -41,6 +43,13 @@ export class RunningApi implements AsyncDisposable {
     this.scheduler = scheduler;
     this.#system = system;
     this.lines = lines;
+  }
+
+  /** Node's own server; there is one where HTTP is answered in this thread. */
+  get server(): Server {
+    const { http } = this.scheduler;
+    if (!("app" in http)) throw new Error("HTTP is answered in other threads");
+    return (http as HttpServer).app.server;
   }
 
   /** `body` of undefined sends none; a string is sent as it is. */
@@ -87,7 +96,7 @@ export async function startApi({
   const lines: LogLine[] = [];
   const log = recordingLog(lines);
   const system = new ActorSystem({ clock, random: systemRandom, logFor: () => log });
-  const settings = resolveSchedulerSettings({ flags, environment: {}, file: null });
+  const settings = resolveSchedulerSettings({ flags: { apiThreads: "1", ...flags }, environment: {}, file: null });
   const access = openAccess(settings, { clock, log });
   const scheduler = startScheduler({ system, settings, access, log, clock, eventLog });
   const { host, port } = await scheduler.http.listen({ host: "127.0.0.1", port: 0 });
