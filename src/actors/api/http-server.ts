@@ -64,6 +64,9 @@ export interface HttpServer extends HttpApi {
 /** An id of 256 bytes, each percent-encoded. */
 const PARAMETER_LENGTH_MAX = 768;
 
+/** How often a server that closes looks for connections that have nothing left to answer. */
+const IDLE_LOOK_MS = 20;
+
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   let closing = false;
   const app = fastify({
@@ -116,7 +119,14 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     async close(graceMs) {
       closing = true;
       const cut = options.clock.after(graceMs, () => app.server.closeAllConnections());
+      // A connection whose answer ends from now on is kept alive, and would hold this up for all of the grace.
+      const letGoOfIdle = (): void => {
+        app.server.closeIdleConnections();
+        look = options.clock.after(IDLE_LOOK_MS, letGoOfIdle);
+      };
+      let look = options.clock.after(IDLE_LOOK_MS, letGoOfIdle);
       await app.close();
+      look.cancel();
       cut.cancel();
     },
   };

@@ -110,6 +110,18 @@ test("stopping answers what is running and refuses what still comes", async () =
   expect(log.kept.some((entry) => "change" in entry && entry.change.type === "cancelled")).toBe(false);
 });
 
+test("stopping does not wait for a connection that its client keeps after the last answer", async () => {
+  const { api, log } = await startHeld();
+  await using _ = api;
+  const socket = await sendSchedule(api, coldSandbox(2, 4096));
+  const append = await openAppend(log);
+  const closed = api.scheduler.http.close(3_600_000);
+  append.end(null);
+  const [chunk] = (await once(socket, "data")) as [Buffer];
+  expect(chunk.toString()).toMatch(/^HTTP\/1\.1 200 /);
+  await closed;
+});
+
 test("stopping cuts what does not end within its grace, not before, and marks nothing as delivered", async () => {
   const clock = fakeClock();
   const { api, log } = await startHeld(clock);

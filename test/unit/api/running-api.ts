@@ -52,6 +52,20 @@ export class RunningApi implements AsyncDisposable {
     return (http as HttpServer).app.server;
   }
 
+  /** Ends a worker thread as its own end does; its actors are then started again. */
+  endThread(place: string): Promise<boolean> {
+    return this.#system.endThread(place, 5_000);
+  }
+
+  /** The next time that this actor begins another life. */
+  restarted(actor: string): Promise<void> {
+    return new Promise((resolve) => {
+      this.#system.events.on("restarted", (life) => {
+        if (life.actor === actor) resolve();
+      });
+    });
+  }
+
   /** `body` of undefined sends none; a string is sent as it is. */
   async call(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<ApiAnswer> {
     const sent = body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) };
