@@ -13,7 +13,7 @@ import { describeThrown } from "../messages/thrown.ts";
 import type { Clock } from "../ports/clock.ts";
 import { pause } from "../ports/pause.ts";
 import type { Random } from "../ports/random.ts";
-import { LoadError } from "./load-run.ts";
+import { LoadError } from "./load-terms.ts";
 
 /** Short enough that abandoned leases end within a run; far above what a restart takes. */
 const LEASE = "20s";

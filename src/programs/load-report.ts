@@ -2,7 +2,7 @@
 import { type Latency, latencyOf } from "../actors/load/latency.ts";
 import { isGranted, TIMED_CALLS } from "../actors/load/records.ts";
 import { formatBytes } from "./figures.ts";
-import { AUDIT_TIMES, type LoadResult } from "./load-run.ts";
+import { AUDIT_TIMES, type LoadResult } from "./load-terms.ts";
 import { renderTable } from "./table.ts";
 
 /** Violations shown of one invariant: a fault of the ledger breaks one and the same promise thousands of times. */

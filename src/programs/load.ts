@@ -6,8 +6,9 @@ import type { ApiCommandOptions } from "./api-client.ts";
 import { leave, untilStopped } from "./leaving.ts";
 import { type ChaosPorts, ChaosScheduler } from "./load-chaos.ts";
 import { hasPassed, renderLoadJson, renderLoadPage } from "./load-report.ts";
-import { LoadError, type LoadResult, LoadRun } from "./load-run.ts";
+import { LoadRun } from "./load-run.ts";
 import type { LoadSettings } from "./load-settings.ts";
+import { LoadError, type LoadResult } from "./load-terms.ts";
 import { createLogger } from "./logging.ts";
 
 /** Time for the worker threads to end; they hold nothing but sockets. */
