@@ -1,13 +1,14 @@
 /** The scheduler's `/metrics`: counters that follow what actors tell, and gauges that are read when somebody looks. */
 import type { EventEmitter } from "eventemitter3";
-import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import { Counter, Gauge, Registry } from "prom-client";
+import type { ErrorCode } from "../../messages/errors.ts";
 import type { DirectoryEvents } from "../directory/client.ts";
 import type { KernelEvents } from "../kernel/cell.ts";
 import type { ActorSystem } from "../kernel/system.ts";
 import type { PlacementClient, PlacementEvents } from "../placement/client.ts";
 import { addFleetMetrics } from "./fleet-metrics.ts";
 import { addReservationMetrics } from "./reservation-metrics.ts";
-import { TallyCounter } from "./tally.ts";
+import { type Observations, TallyCounter, TallyHistogram } from "./tally.ts";
 
 export interface MetricsSources {
   /** The configured one; labels of schedule metrics. */
@@ -68,12 +69,11 @@ export function createMetrics(sources: MetricsSources): Metrics {
 
 function addScheduleMetrics(registry: Registry, { strategy, placement }: MetricsSources): void {
   const registers = [registry];
-  const duration = new Histogram({
+  const duration = new TallyHistogram<"strategy" | "status">({
     name: "evenkeel_schedule_duration_seconds",
     help: "Time of a schedule in mailbox, decision and commit; status is ok or the code of the refusal.",
-    labelNames: ["strategy", "status"],
     buckets: DURATION_BUCKETS_S,
-    registers,
+    registry,
   });
   const assignments = new TallyCounter({
     name: "evenkeel_schedule_assignments_total",
@@ -88,19 +88,25 @@ function addScheduleMetrics(registry: Registry, { strategy, placement }: Metrics
     registers,
   });
   for (const reason of REJECTION_REASONS) rejections.inc({ reason }, 0);
-  const observeOk = duration.labels({ strategy, status: "ok" });
+  const ok = duration.series({ strategy, status: "ok" });
+  const refused = new Map<ErrorCode, Observations>();
   const assigned = assignments.series({ strategy });
   placement.events.on("answered", ({ message, reply, durationMs }) => {
     if (message.type !== "schedule") return;
     if (reply.ok) {
-      observeOk.observe(durationMs / 1000);
+      ok.observe(durationMs / 1000);
       if (!("repeated" in reply.answer && reply.answer.repeated === true)) assigned.add();
       return;
     }
-    const { refusal } = reply;
-    duration.observe({ strategy, status: refusal.code }, durationMs / 1000);
-    if (refusal.code !== "no_nodes") return;
-    for (const reason of Object.keys((refusal.details.reasons ?? {}) as object)) rejections.inc({ reason });
+    const { code, details } = reply.refusal;
+    let series = refused.get(code);
+    if (series === undefined) {
+      series = duration.series({ strategy, status: code });
+      refused.set(code, series);
+    }
+    series.observe(durationMs / 1000);
+    if (code !== "no_nodes") return;
+    for (const reason of Object.keys((details.reasons ?? {}) as object)) rejections.inc({ reason });
   });
 }
 

@@ -1,9 +1,9 @@
 /** Counters of what became of reservations. */
-import { Counter, Histogram, type Registry } from "prom-client";
+import { Counter, type Registry } from "prom-client";
 import type { PlacementMessage, Reply } from "../../messages/placement.ts";
 import type { Change, Notice, PlacementEvent } from "../placement/client.ts";
 import type { MetricsSources } from "./metrics.ts";
-import { TallyCounter } from "./tally.ts";
+import { type Observations, TallyCounter, TallyHistogram } from "./tally.ts";
 
 /** The transition that a question asks for. */
 const ASKED: Readonly<Partial<Record<PlacementMessage["type"], string>>> = {
@@ -32,7 +32,11 @@ const ENDS = ["cancelled", "expired", "settled", "released"] as const;
 /** From a create that fails at once to the longest a reservation can be held. */
 const AGE_BUCKETS_S = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600];
 
-export function addReservationMetrics(registry: Registry, sources: MetricsSources, durationBuckets: number[]): void {
+export function addReservationMetrics(
+  registry: Registry,
+  sources: MetricsSources,
+  durationBuckets: readonly number[],
+): void {
   const registers = [registry];
   const transitions = new TallyCounter({
     name: "evenkeel_reservation_transitions_total",
@@ -40,12 +44,11 @@ export function addReservationMetrics(registry: Registry, sources: MetricsSource
     labelNames: ["transition", "result"],
     registers,
   });
-  const durations = new Histogram({
+  const durations = new TallyHistogram<"transition">({
     name: "evenkeel_reservation_transition_duration_seconds",
     help: "Time of a call that moves a reservation in mailbox, decision and commit.",
-    labelNames: ["transition"],
     buckets: durationBuckets,
-    registers,
+    registry,
   });
   const happened = mapValues(HAPPENED, (transition) => transitions.series({ transition, result: "ok" }));
   const inVain = mapValues(ASKED, (transition) => ({
@@ -53,7 +56,7 @@ export function addReservationMetrics(registry: Registry, sources: MetricsSource
     conflict: transitions.series({ transition, result: "conflict" }),
     not_found: transitions.series({ transition, result: "not_found" }),
   }));
-  const duration = mapValues(ASKED, (transition) => durations.labels({ transition }));
+  const duration = mapValues(ASKED, (transition) => durations.series({ transition }));
   sources.placement.events.on("answered", ({ message, reply, durationMs }) => {
     if (message.type === "schedule" && message.hint === "none") return;
     duration[message.type]?.observe(durationMs / 1000);
@@ -89,13 +92,14 @@ function resultOf(reply: Reply<object>): "replay" | "conflict" | "not_found" | n
 
 function countEvents(registry: Registry): { event(event: PlacementEvent): void; notice(notice: Notice): void } {
   const registers = [registry];
-  const ages = new Histogram({
+  const ages = new TallyHistogram<"state">({
     name: "evenkeel_reservation_age_seconds",
     help: "Age of reservations at the end of their life, by the state that it ended in.",
-    labelNames: ["state"],
     buckets: AGE_BUCKETS_S,
-    registers,
+    registry,
   });
+  const agesAtEnd: Partial<Record<Change["type"], Observations>> = {};
+  for (const state of ENDS) agesAtEnd[state] = ages.series({ state });
   const counter = (name: string, help: string): Counter => new Counter({ name: `evenkeel_${name}`, help, registers });
   const expired = counter("reservations_expired_total", "Reservations whose lease ended.");
   const orphaned = counter(
@@ -110,13 +114,13 @@ function countEvents(registry: Registry): { event(event: PlacementEvent): void; 
     event({ wallMs, change }) {
       if (change.type === "reserved") madeAtWallMs.set(change.terms.id, wallMs);
       if (change.type === "expired" && change.reason === "lease") expired.inc();
-      const state = ENDS.find((end) => end === change.type);
-      if (state === undefined || !("id" in change)) return;
+      const agesHere = agesAtEnd[change.type];
+      if (agesHere === undefined || !("id" in change)) return;
       const madeAt = madeAtWallMs.get(change.id);
       // A late one has ended once already.
       if (madeAt === undefined) return;
       madeAtWallMs.delete(change.id);
-      ages.observe({ state }, Math.max(0, wallMs - madeAt) / 1000);
+      agesHere.observe(Math.max(0, wallMs - madeAt) / 1000);
     },
     notice(notice) {
       if (notice.type === "late_confirmation") late.inc();
