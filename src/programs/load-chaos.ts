@@ -70,7 +70,7 @@ export class ChaosScheduler implements Chaos {
   async wreak(): Promise<void> {
     const { random, clock, say } = this.#ports;
     const { kills } = this.#terms;
-    const calls = new SchedulerCalls(this.#url, 1);
+    const calls = new SchedulerCalls({ url: this.#url, token: null, tls: null }, 1);
     let early = false;
     try {
       for (let kill = 1; kill <= kills && !this.#over; kill++) {

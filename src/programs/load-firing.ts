@@ -43,13 +43,15 @@ export class Firing {
     const { clock } = this.#ports;
     const { workers, concurrency, timeoutMs } = this.#terms;
     const plan = planOf(this.#terms);
+    const nodeIds = this.#terms.nodes.map(({ nodeId }) => nodeId);
     this.#saidAtMs = clock.monotonicMs();
     const timer = clock.after(timeoutMs, timeUp);
     const step = Math.min(workers, concurrency);
     const outcomes = await Promise.all(
       Array.from({ length: step }, (_, worker) => {
         const share = Math.floor((concurrency + step - 1 - worker) / step);
-        const fire = { type: "fire", plan, first: worker, step, concurrency: share, excludeNodeIds } as const;
+        const part = { first: worker, step, concurrency: share };
+        const fire = { type: "fire", plan, ...part, nodeIds, excludeNodeIds } as const;
         return this.#spawnRequester(worker, 2 * share).ask(fire, { deadlineMs: timeoutMs + DRAIN_MS });
       }),
     );

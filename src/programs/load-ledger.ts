@@ -1,7 +1,7 @@
 /** What a load run asks of its scheduler's ledger beside the load itself, and what it does to it as an operator would. */
 import { audit, type Evidence, type Finding, type Invariant } from "../actors/load/audit.ts";
 import { gatherEvidence, listNodes, readinessOf, type SchedulerEvidence } from "../actors/load/evidence.ts";
-import { SchedulerCalls } from "../actors/load/scheduler-calls.ts";
+import { type ApiCall, SchedulerCalls } from "../actors/load/scheduler-calls.ts";
 import { LoadError, type LoadPorts, type LoadTerms } from "./load-terms.ts";
 
 const CONNECTIONS = 8;
@@ -13,12 +13,12 @@ const READY_POLL_MS = 100;
 export type ClientEvidence = Pick<Evidence, "records" | "cancelledById">;
 
 export class LoadLedger {
-  readonly #prefix: string;
+  readonly #own: ReadonlySet<string>;
   readonly #clock: LoadPorts["clock"];
   readonly #calls: SchedulerCalls;
 
-  constructor({ scheduler, prefix }: LoadTerms, { clock }: LoadPorts) {
-    this.#prefix = prefix;
+  constructor({ scheduler, nodes }: LoadTerms, { clock }: LoadPorts) {
+    this.#own = new Set(nodes.map(({ nodeId }) => nodeId));
     this.#clock = clock;
     this.#calls = new SchedulerCalls(scheduler, CONNECTIONS);
   }
@@ -37,9 +37,17 @@ export class LoadLedger {
     }
   }
 
-  /** Every node that the scheduler has, the run's own and others. Throws `EvidenceError`. */
-  async listNodeIds(): Promise<string[]> {
-    return (await listNodes(this.#calls)).map((node) => node.node_id);
+  /**
+   * Nodes that the scheduler has already, before the run's are registered. Throws `EvidenceError`, and `LoadError` when
+   * one is of the run: it may be a real one.
+   */
+  async listForeignNodes(): Promise<string[]> {
+    const known = (await listNodes(this.#calls)).map((node) => node.node_id);
+    const taken = known.find((nodeId) => this.#own.has(nodeId));
+    if (taken === undefined) return known;
+    throw new LoadError(
+      `the scheduler has a node ${taken} already, and --node-tokens is for nodes of this run only; where it is left from an earlier run, take it out with "npx evenkeel unregister ${taken}"`,
+    );
   }
 
   /** Ids of the live reservations on the run's nodes. Throws `EvidenceError`. */
@@ -54,8 +62,12 @@ export class LoadLedger {
 
   /** As an operator would. Whether it worked shows in the next audit. */
   async cancelById(ids: readonly string[]): Promise<void> {
-    const body = { reason: "load_run_over" };
-    await Promise.all(ids.map((id) => this.#calls.call("POST", `/v1/reservations/${id}/cancel`, body)));
+    const cancelOf = (id: string): ApiCall => ({
+      method: "POST",
+      path: `/v1/reservations/${id}/cancel`,
+      body: { reason: "load_run_over" },
+    });
+    await Promise.all(ids.map((id) => this.#calls.call(cancelOf(id))));
   }
 
   close(): Promise<void> {
@@ -63,6 +75,6 @@ export class LoadLedger {
   }
 
   #gather(): Promise<SchedulerEvidence> {
-    return gatherEvidence(this.#calls, this.#clock, `${this.#prefix}-`);
+    return gatherEvidence({ calls: this.#calls, clock: this.#clock, isOwn: (nodeId) => this.#own.has(nodeId) });
   }
 }

@@ -24,9 +24,9 @@ export class LoadNodes {
 
   /** Begins the thread, which says nothing before they are registered. */
   constructor(terms: LoadTerms, { system, say }: LoadPorts) {
-    const { scheduler, prefix, nodes: count, nodeCpuCount, nodeMemoryBytes, heartbeatIntervalMs } = terms;
+    const { scheduler, prefix, nodes, nodeCpuCount, nodeMemoryBytes, heartbeatIntervalMs } = terms;
     const capacity = { cpuMillicores: nodeCpuCount * 1000, memoryBytes: nodeMemoryBytes };
-    const init: SyntheticNodesInit = { scheduler, prefix, count, capacity, heartbeatIntervalMs };
+    const init: SyntheticNodesInit = { scheduler, prefix, nodes, capacity, heartbeatIntervalMs };
     this.#say = say;
     this.#actor = system.spawn<SyntheticNodesMessage, SyntheticNodesReplies>(
       "synthetic-nodes",
@@ -60,17 +60,15 @@ export class LoadNodes {
     this.#actor.tell({ type: "end_sandboxes" });
   }
 
-  /** Reports once more and takes them out. Says what could not be done; throws `LoadError` when nobody answers. */
+  /** Has them report once more and takes them out. Says what could not be done; throws `LoadError` when nobody answers. */
   async leave(): Promise<void> {
-    for (const round of ["report", "unregister"] as const) {
-      const { problem } = await this.#round(round);
-      if (problem !== null) this.#say(`evenkeel: could not clean up: ${problem}`);
-    }
+    const { problem } = await this.#round("unregister");
+    if (problem !== null) this.#say(`evenkeel: could not clean up: ${problem.message}`);
   }
 
   async #expectRound(): Promise<void> {
     const { problem } = await this.#round("report");
-    if (problem !== null) throw new LoadError(problem);
+    if (problem !== null) throw new LoadError(problem.message, problem.code);
   }
 
   async #round(type: "report" | "unregister"): Promise<RoundEnd> {

@@ -18,7 +18,7 @@ export function renderLoadPage(result: LoadResult): string {
   const { scheduleAnswersPerSecond, callsPerSecond } = ratesOf(result);
   const terse = [
     `${terms.requests} requests of ${terms.cpuCount} CPUs and ${formatBytes(terms.memoryBytes)}`,
-    `${terms.nodes} nodes of ${terms.nodeCpuCount} CPUs and ${formatBytes(terms.nodeMemoryBytes)}`,
+    `${terms.nodes.length} nodes of ${terms.nodeCpuCount} CPUs and ${formatBytes(terms.nodeMemoryBytes)}`,
     `${terms.concurrency} at once on ${terms.workers} threads`,
     `seed ${terms.seed}`,
   ].join(", ");

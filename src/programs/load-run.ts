@@ -42,7 +42,7 @@ export class LoadRun {
     const { say, chaos } = this.#ports;
     const terms = this.#terms;
     await this.#ledger.untilReady();
-    const foreign = await this.#ledger.listNodeIds();
+    const foreign = await this.#ledger.listForeignNodes();
     if (foreign.length > 0) say(`leaving out ${foreign.length} nodes that the scheduler has already`);
     await this.#nodes.register();
     const { fired, firedMs } = await this.#fire(foreign);
@@ -87,7 +87,7 @@ export class LoadRun {
   async #fire(excludeNodeIds: readonly string[]): Promise<{ readonly fired: Fired[]; readonly firedMs: number }> {
     const { clock, say } = this.#ports;
     const { requests, nodes, concurrency } = this.#terms;
-    say(`firing ${requests} requests at ${nodes} nodes, ${concurrency} at once`);
+    say(`firing ${requests} requests at ${nodes.length} nodes, ${concurrency} at once`);
     const startMs = clock.monotonicMs();
     const wreaked = this.#wreak();
     wreaked.catch(() => undefined); // Awaited below, once the clients are done.

@@ -1,5 +1,5 @@
 import { byteSize, countBetween, share } from "../messages/amounts.ts";
-import { durationBetween, numberFrom } from "../messages/settings.ts";
+import { durationBetween, numberFrom, textNamed } from "../messages/settings.ts";
 import type { Values } from "./options.ts";
 
 /** What the process of a small machine holds in sockets, records and rosters. */
@@ -13,8 +13,14 @@ export const LOAD_SETTINGS = {
     key: "nodes",
     value: "N",
     help: "synthetic nodes that are registered for the run",
-    shownDefault: "50",
-    schema: countBetween(1, MOST.nodes).default(50),
+    shownDefault: "50, or all that --node-tokens names",
+    schema: countBetween(1, MOST.nodes).nullable().default(null),
+  },
+  nodeTokens: {
+    key: "node_tokens",
+    value: "FILE",
+    help: 'their names and tokens, a line "node NAME TOKEN" of each, where the scheduler asks for tokens',
+    schema: textNamed("a path").nullable().default(null),
   },
   nodeCpuCount: {
     key: "node_cpu",

@@ -2,15 +2,26 @@
 import type { ActorSystem } from "../actors/kernel/system.ts";
 import type { Finding } from "../actors/load/audit.ts";
 import type { Chaos } from "../actors/load/chaos.ts";
+import type { NodeRole } from "../actors/load/messages.ts";
 import type { ClientRecord, Durations } from "../actors/load/records.ts";
+import type { Problem, SchedulerAccess } from "../actors/load/scheduler-calls.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { LoadSettings } from "./load-settings.ts";
 
 /** The run cannot go on: one line that says why. */
-export class LoadError extends Error {}
+export class LoadError extends Error implements Problem {
+  /** The scheduler's API's, where it is what the scheduler said; else null. */
+  readonly code: string | null;
 
-export interface LoadTerms extends LoadSettings {
-  readonly scheduler: string;
+  constructor(message: string, code: string | null = null) {
+    super(message);
+    this.code = code;
+  }
+}
+
+export interface LoadTerms extends Omit<LoadSettings, "nodes" | "nodeTokens"> {
+  readonly scheduler: SchedulerAccess;
+  readonly nodes: readonly NodeRole[];
   readonly seed: number;
   /** Begins the name of all that the run makes. */
   readonly prefix: string;

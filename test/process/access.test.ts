@@ -152,7 +152,6 @@ test.each([
   [["token", "admin"], 'KIND: "admin" is not one of client, node, operator'],
   [["token", "client", "n1"], "NODE: only a node's token is for one node; leave it out"],
   [["token", "node", "a b"], "NODE: "],
-  [["load", "--token-file", files.client], "--token-file, --ca: load plays nodes of its own"],
   [["daemon", "--socket-mode", "9999"], '--socket-mode: "9999" is not a mode in octal'],
   [["nodes", "--token-file", join(folder, "absent")], "--token-file: ENOENT"],
 ])("%j is refused with 2 and one line", async (args, line) => {

@@ -13,7 +13,9 @@ const PAUSE_MS = { first: 50, most: 5_000 };
 export interface ClientPorts {
   readonly calls: SchedulerCalls;
   readonly clock: Clock;
-  /** Nodes that are not this run's own. */
+  /** Whether a node is one of the run's. */
+  readonly isOwn: (nodeId: string) => boolean;
+  /** Nodes that are not, as far as the run knew when it began. */
   readonly excludeNodeIds: readonly string[];
   readonly timed: (call: TimedCall, durationMs: number) => void;
   /** What happens on the nodes. */
@@ -77,7 +79,7 @@ export class Client {
   async #close(intention: Intention, grant: Grant): Promise<{ readonly end: GrantEnd; readonly why: string | null }> {
     const path = `/v1/reservations/${grant.token}`;
     // A node that joined meanwhile and is not this run's own: nothing of ours may stay there.
-    const fate = grant.nodeId.startsWith(this.#plan.prefix) ? intention.fate : "cancel";
+    const fate = this.#ports.isOwn(grant.nodeId) ? intention.fate : "cancel";
     switch (fate) {
       case "abandon":
         return { end: "abandoned", why: null };
@@ -123,12 +125,12 @@ export class Client {
     const { calls, clock, timed } = this.#ports;
     const { triesMax, longestPauseMs } = this.#plan.patience ?? { triesMax: TRIES_MAX, longestPauseMs: PAUSE_MS.most };
     const startMs = clock.monotonicMs();
-    let end = await calls.call("POST", path, body);
+    let end = await calls.call({ method: "POST", path, body });
     if (end.answered) timed(call, clock.monotonicMs() - startMs);
     for (let tries = 1; tries < triesMax && isWorthRepeating(end); tries++) {
       const pauseMs = Math.min(PAUSE_MS.first * 2 ** tries, longestPauseMs);
       await new Promise<void>((resolve) => void clock.after(pauseMs, resolve));
-      end = await calls.call("POST", path, body);
+      end = await calls.call({ method: "POST", path, body });
     }
     return end;
   }

@@ -1,26 +1,41 @@
 /** Asks a scheduler what it charges: the part of an audit's evidence that is the scheduler's. */
 import type { Clock } from "../../ports/clock.ts";
 import type { Evidence, NodeEvidence, ReservationEvidence } from "./audit.ts";
-import { isSuccess, problemIn, type SchedulerCalls } from "./scheduler-calls.ts";
+import { apiErrorIn, isSuccess, type Problem, problemIn, type SchedulerCalls } from "./scheduler-calls.ts";
 
 export type SchedulerEvidence = Pick<Evidence, "nodes" | "live" | "askedAtWallMs" | "answeredAtWallMs">;
 
 /** The scheduler did not answer, or not as it should. */
-export class EvidenceError extends Error {}
+export class EvidenceError extends Error implements Problem {
+  /** The API's; null where it gave none. */
+  readonly code: string | null;
+
+  constructor(message: string, code: string | null = null) {
+    super(message);
+    this.code = code;
+  }
+}
 
 /** Nothing answers at its address. */
 export class UnreachableError extends EvidenceError {}
 
 const PAGE = 10_000;
 
-/** What is charged on the nodes whose names begin with the prefix. Throws `EvidenceError`. */
-export async function gatherEvidence(calls: SchedulerCalls, clock: Clock, prefix: string): Promise<SchedulerEvidence> {
+export interface EvidencePorts {
+  readonly calls: SchedulerCalls;
+  readonly clock: Clock;
+  /** Whether a node is one of the run's. */
+  readonly isOwn: (nodeId: string) => boolean;
+}
+
+/** What is charged on the nodes of the run. Throws `EvidenceError`. */
+export async function gatherEvidence({ calls, clock, isOwn }: EvidencePorts): Promise<SchedulerEvidence> {
   const askedAtWallMs = clock.wallMs();
   const nodes = await listNodes(calls);
   const live = await listReservations(calls, null);
   return {
-    nodes: nodes.filter(({ node_id: nodeId }) => nodeId.startsWith(prefix)).map(nodeEvidence),
-    live: live.filter(({ nodeId }) => nodeId.startsWith(prefix)),
+    nodes: nodes.filter(({ node_id: nodeId }) => isOwn(nodeId)).map(nodeEvidence),
+    live: live.filter(({ nodeId }) => isOwn(nodeId)),
     askedAtWallMs,
     answeredAtWallMs: clock.wallMs(),
   };
@@ -28,7 +43,7 @@ export async function gatherEvidence(calls: SchedulerCalls, clock: Clock, prefix
 
 /** Whether the scheduler takes requests, and why not. Throws `UnreachableError`. */
 export async function readinessOf(calls: SchedulerCalls): Promise<{ readonly ready: boolean; readonly why: string }> {
-  const end = await calls.call("GET", "/readyz");
+  const end = await calls.call({ method: "GET", path: "/readyz" });
   if (!end.answered) throw new UnreachableError(problemIn(end));
   return { ready: isSuccess(end), why: isSuccess(end) ? "" : problemIn(end) };
 }
@@ -83,8 +98,8 @@ export async function listReservations(calls: SchedulerCalls, state: string | nu
 }
 
 async function read(calls: SchedulerCalls, path: string): Promise<unknown> {
-  const end = await calls.call("GET", path);
+  const end = await calls.call({ method: "GET", path });
   if (!end.answered) throw new UnreachableError(problemIn(end));
-  if (!isSuccess(end)) throw new EvidenceError(problemIn(end));
+  if (!isSuccess(end)) throw new EvidenceError(problemIn(end), apiErrorIn(end)?.code);
   return end.body;
 }

@@ -3,6 +3,7 @@
 import type { LoadPlan } from "./plan.ts";
 import type { Amounts } from "./played-node.ts";
 import type { ClientRecord, Durations, Grant, GrantEnd } from "./records.ts";
+import type { Problem, SchedulerAccess } from "./scheduler-calls.ts";
 
 /** Begins to fire the requests `first`, `first + step`, … of the plan. Answered when the last is done. */
 export interface Fire {
@@ -12,6 +13,9 @@ export interface Fire {
   readonly step: number;
   /** How many requests are in flight at once. */
   readonly concurrency: number;
+  /** The run's own nodes. */
+  readonly nodeIds: readonly string[];
+  /** Those that the scheduler had before. */
   readonly excludeNodeIds: readonly string[];
 }
 
@@ -72,7 +76,7 @@ export interface EndSandboxes {
   readonly type: "end_sandboxes";
 }
 
-/** Stops reporting and takes the nodes out again, those that were accepted. */
+/** Ends the rounds; the nodes that were accepted report once more and are taken out again. */
 export interface Unregister {
   readonly type: "unregister";
 }
@@ -84,22 +88,29 @@ export interface RoundDue {
 
 export type SyntheticNodesMessage = SandboxCreated | SandboxEnded | Report | EndSandboxes | Unregister | RoundDue;
 
-/** Null, or what went wrong with the first call that did. */
 export interface RoundEnd {
-  readonly problem: string | null;
+  /** What went wrong with the first call that did; null: nothing. */
+  readonly problem: Problem | null;
 }
 
 export type SyntheticNodesReplies = { report: RoundEnd; unregister: RoundEnd };
 
 export interface RequesterInit {
-  readonly scheduler: string;
+  readonly scheduler: SchedulerAccess;
   readonly connections: number;
 }
 
+/** A node to play. */
+export interface NodeRole {
+  readonly nodeId: string;
+  /** What its reports show; null: what all calls do. */
+  readonly token: string | null;
+}
+
 export interface SyntheticNodesInit {
-  readonly scheduler: string;
+  readonly scheduler: SchedulerAccess;
   readonly prefix: string;
-  readonly count: number;
+  readonly nodes: readonly NodeRole[];
   readonly capacity: Amounts;
   readonly heartbeatIntervalMs: number;
 }

@@ -45,10 +45,12 @@ class Requester implements Actor<RequesterMessage> {
     this.#calls.close();
   }
 
-  #onFire({ plan, first, step, concurrency, excludeNodeIds }: Fire, answer: Answer): void {
+  #onFire({ plan, first, step, concurrency, nodeIds, excludeNodeIds }: Fire, answer: Answer): void {
+    const own = new Set(nodeIds);
     const client = new Client(plan, {
       calls: this.#calls,
       clock: this.#context.clock,
+      isOwn: (nodeId) => own.has(nodeId),
       excludeNodeIds,
       timed: (call, durationMs) => this.#durationsMs[call].push(durationMs),
       tellNodes: (happened) => this.#context.post(happened),

@@ -17,21 +17,41 @@ export interface ApiError {
   readonly details: Readonly<Record<string, unknown>>;
 }
 
+/** How a scheduler is called. Plain data, which a worker thread can be handed. */
+export interface SchedulerAccess {
+  /** Base URL, without a slash at its end. */
+  readonly url: string;
+  /** The bearer token of every call that has none of its own; null for none. It is as it was read at the start. */
+  readonly token: string | null;
+  /** Whom to trust and what to show over TLS, each in PEM; null: the authorities of Node, and nothing. */
+  readonly tls: { readonly ca?: string; readonly cert?: string; readonly key?: string } | null;
+}
+
+export interface ApiCall {
+  readonly method: "GET" | "POST" | "DELETE";
+  readonly path: string;
+  /** Sent as JSON; absent for none. */
+  readonly body?: object;
+  /** In place of the one of all calls; absent or null leaves that. */
+  readonly token?: string | null;
+}
+
 export class SchedulerCalls {
   readonly #pool: Pool;
   readonly #basePath: string;
+  readonly #token: string | null;
   #answered = 0;
 
-  /** `scheduler` is a base URL, without a slash at its end. */
-  constructor(scheduler: string, connections: number) {
-    const { origin, pathname } = new URL(scheduler);
+  constructor({ url, token, tls }: SchedulerAccess, connections: number) {
+    const { origin, pathname } = new URL(url);
     this.#basePath = pathname.replace(/\/$/, "");
+    this.#token = token;
     this.#pool = new Pool(origin, {
       connections,
       pipelining: 1,
       headersTimeout: CALL_DEADLINE_MS,
       bodyTimeout: CALL_DEADLINE_MS,
-      connectTimeout: CALL_DEADLINE_MS,
+      connect: { ...tls, timeout: CALL_DEADLINE_MS },
     });
   }
 
@@ -41,12 +61,17 @@ export class SchedulerCalls {
   }
 
   /** Never rejects. */
-  async call(method: "GET" | "POST" | "DELETE", path: string, body?: object): Promise<CallEnd> {
+  async call({ method, path, body, token }: ApiCall): Promise<CallEnd> {
+    const bearer = token ?? this.#token;
     try {
       const answer = await this.#pool.request({
         method,
         path: this.#basePath + path,
-        ...(body === undefined ? {} : { headers: JSON_BODY, body: JSON.stringify(body) }),
+        headers: {
+          ...(body === undefined ? {} : { "content-type": "application/json" }),
+          ...(bearer === null ? {} : { authorization: `Bearer ${bearer}` }),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
       const text = await answer.body.text();
       this.#answered += 1;
@@ -61,8 +86,6 @@ export class SchedulerCalls {
   }
 }
 
-const JSON_BODY = { "content-type": "application/json" } as const;
-
 export function isSuccess(end: CallEnd): end is Extract<CallEnd, { answered: true }> {
   return end.answered && end.status >= 200 && end.status < 300;
 }
@@ -71,6 +94,12 @@ export function isSuccess(end: CallEnd): end is Extract<CallEnd, { answered: tru
 export function problemIn(end: CallEnd): string {
   if (!end.answered) return end.why;
   return apiErrorIn(end)?.message ?? `status ${end.status}`;
+}
+
+/** What went wrong, in words, and the API's code for it; null where no such answer came. */
+export interface Problem {
+  readonly message: string;
+  readonly code: string | null;
 }
 
 /** The error in an answer; null where it has none. */

@@ -7,7 +7,7 @@ import type { Heartbeat } from "../../messages/nodes.ts";
 import type { Actor, ActorContext, Answer, Message } from "../kernel/actor.ts";
 import type { RoundEnd, SyntheticNodesInit, SyntheticNodesMessage } from "./messages.ts";
 import { PlayedNode } from "./played-node.ts";
-import { isSuccess, problemIn, SchedulerCalls } from "./scheduler-calls.ts";
+import { apiErrorIn, type CallEnd, isSuccess, type Problem, problemIn, SchedulerCalls } from "./scheduler-calls.ts";
 
 /** Heartbeats in flight at once: enough to send those of 1 000 nodes in far less than an interval. */
 const CONNECTIONS = 8;
@@ -16,16 +16,12 @@ export function createActor(init: unknown, context: ActorContext): Actor<Message
   return new SyntheticNodes(init as SyntheticNodesInit, context) as Actor<Message>;
 }
 
-/** The name of node `position`, from 0. */
-export function nodeIdOf(prefix: string, position: number): string {
-  return `${prefix}-node-${position + 1}`;
-}
-
 class SyntheticNodes implements Actor<SyntheticNodesMessage> {
   readonly #context: ActorContext;
   readonly #intervalMs: number;
   readonly #calls: SchedulerCalls;
   readonly #nodes: ReadonlyMap<string, PlayedNode>;
+  readonly #tokens: ReadonlyMap<string, string | null>;
   readonly #accepted = new Set<PlayedNode>();
   /** Rounds follow each other: two reports of a node must not overtake one another. */
   #rounds: Promise<unknown> = Promise.resolve();
@@ -33,16 +29,17 @@ class SyntheticNodes implements Actor<SyntheticNodesMessage> {
   #reporting = false;
   #leaving = false;
 
-  constructor({ scheduler, prefix, count, capacity, heartbeatIntervalMs }: SyntheticNodesInit, context: ActorContext) {
+  constructor({ scheduler, prefix, nodes, capacity, heartbeatIntervalMs }: SyntheticNodesInit, context: ActorContext) {
     this.#context = context;
     this.#intervalMs = heartbeatIntervalMs;
     this.#calls = new SchedulerCalls(scheduler, CONNECTIONS);
+    this.#tokens = new Map(nodes.map(({ nodeId, token }) => [nodeId, token]));
     this.#nodes = new Map(
-      Array.from({ length: count }, (_, position) => {
-        const nodeId = nodeIdOf(prefix, position);
+      nodes.map(({ nodeId }, position) => {
         // The top-level domain that never resolves (RFC 2606): nobody shall send a create there.
-        const endpoint = `${nodeId}.invalid:443`;
-        return [nodeId, new PlayedNode({ nodeId, endpoint, serviceInstanceId: `${nodeId}-instance`, capacity })];
+        const endpoint = `node-${position + 1}.${prefix}.invalid:443`;
+        // Of this run: the names may be those of an earlier one, whose late reports are kept out by its instance.
+        return [nodeId, new PlayedNode({ nodeId, endpoint, serviceInstanceId: `${prefix}-instance`, capacity })];
       }),
     );
   }
@@ -64,7 +61,7 @@ class SyntheticNodes implements Actor<SyntheticNodesMessage> {
         return;
       case "unregister":
         this.#leaving = true;
-        return this.#inTurn((node) => this.#unregister(node), answer);
+        return this.#inTurn((node) => this.#leave(node), answer);
       case "round_due":
         if (this.#leaving) return;
         return this.#inTurn(
@@ -86,26 +83,43 @@ class SyntheticNodes implements Actor<SyntheticNodesMessage> {
   }
 
   /** Does the same for every node, once what is under way is done. `ended` gets the first problem. */
-  #inTurn(act: (node: PlayedNode) => Promise<string | null>, ended: (end: RoundEnd) => void): void {
+  #inTurn(act: (node: PlayedNode) => Promise<Problem | null>, ended: (end: RoundEnd) => void): void {
     this.#rounds = this.#rounds.then(async () => {
       const problems = await Promise.all([...this.#nodes.values()].map(act));
       ended({ problem: problems.find((problem) => problem !== null) ?? null });
     });
   }
 
-  async #report(node: PlayedNode): Promise<string | null> {
+  async #report(node: PlayedNode): Promise<Problem | null> {
     const { nodeId } = node.terms;
-    const end = await this.#calls.call("POST", `/v1/nodes/${nodeId}/heartbeat`, wireHeartbeatOf(node.heartbeat()));
+    const end = await this.#calls.call({
+      method: "POST",
+      path: `${pathOf(node)}/heartbeat`,
+      body: wireHeartbeatOf(node.heartbeat()),
+      token: this.#tokens.get(nodeId) ?? null,
+    });
     if (isSuccess(end)) this.#accepted.add(node);
-    return isSuccess(end) ? null : `heartbeat of ${nodeId}: ${problemIn(end)}`;
+    return problemOf(`heartbeat of ${nodeId}`, end);
   }
 
-  async #unregister(node: PlayedNode): Promise<string | null> {
+  async #leave(node: PlayedNode): Promise<Problem | null> {
     if (!this.#accepted.has(node)) return null;
+    const reported = await this.#report(node);
     const { nodeId, serviceInstanceId } = node.terms;
-    const end = await this.#calls.call("DELETE", `/v1/nodes/${nodeId}?service_instance_id=${serviceInstanceId}`);
-    return isSuccess(end) ? null : `unregister of ${nodeId}: ${problemIn(end)}`;
+    const path = `${pathOf(node)}?service_instance_id=${serviceInstanceId}`;
+    // As an operator would: a node's own token takes no node out over HTTP.
+    const end = await this.#calls.call({ method: "DELETE", path });
+    return reported ?? problemOf(`unregister of ${nodeId}`, end);
   }
+}
+
+function pathOf({ terms }: PlayedNode): string {
+  return `/v1/nodes/${encodeURIComponent(terms.nodeId)}`;
+}
+
+function problemOf(what: string, end: CallEnd): Problem | null {
+  if (isSuccess(end)) return null;
+  return { message: `${what}: ${problemIn(end)}`, code: apiErrorIn(end)?.code ?? null };
 }
 
 function wireHeartbeatOf({ endpoint, serviceInstanceId, sequence, snapshot, sandboxIds }: Heartbeat): object {
