@@ -5,7 +5,6 @@
 import { type Demand, demandOf, type Rules } from "../../../src/actors/placement/candidates.ts";
 import { rulesAt } from "../../../src/actors/placement/core.ts";
 import type { PlacementEvent } from "../../../src/actors/placement/events.ts";
-import { BlockBounds } from "../../../src/actors/placement/index/block-bounds.ts";
 import { type Dropped, droppedOf } from "../../../src/actors/placement/no-nodes.ts";
 import { selectByScan } from "../../../src/actors/placement/plain-scan.ts";
 import { findStrategy } from "../../../src/actors/placement/ranking/strategy.ts";
@@ -35,13 +34,11 @@ export class FleetWalk {
   compared = 0;
 
   #placement: Placement;
-  #bounds: BlockBounds | null;
 
   constructor(fleet: Fleet) {
     this.#fleet = fleet;
     this.#bodies = [...fleet.bodies];
     this.#placement = this.#newPlacement();
-    this.#bounds = boundsOf(this.#placement);
     for (const at of this.#bodies.keys()) this.#report(at);
   }
 
@@ -63,9 +60,7 @@ export class FleetWalk {
     const demand = demandOf(request);
     const context = { config: core.config, nowMs: this.#nowMs, random: seededRandom(1) };
     const selection = { demand, rules, strategy, context };
-    // Twice, so that every shape has its tournament; and what serves the others, which would have it for a first time only.
-    const chosen = [core.index.select(demand, rules), core.index.select(demand, rules)];
-    if (this.#bounds !== null) chosen.push(this.#bounds.best(selection));
+    const chosen = [core.index.select(demand, rules)];
     const expected = selectByScan(core.fleet.nodes.values(), selection);
     this.compared += 1;
     if (chosen.every((node) => node === expected)) return this.#compareReasons(demand, rules);
@@ -159,7 +154,6 @@ export class FleetWalk {
         return this.#report(this.#bodies.length - 1);
       case "restart":
         this.#placement = this.#newPlacement();
-        this.#bounds = boundsOf(this.#placement);
         this.#placement.replay(this.#events, { nowMs: this.#nowMs, wallMs: this.#nowMs + WALL_AHEAD_MS });
         for (let other = 0; other < what % 8; other++) this.#report(other % Math.max(1, this.#bodies.length));
         return;
@@ -273,11 +267,6 @@ export class FleetWalk {
 
 function sortedWords(dropped: Dropped): string {
   return JSON.stringify([...dropped].sort(([left], [right]) => (left < right ? -1 : 1)));
-}
-
-function boundsOf({ core }: Placement): BlockBounds | null {
-  const order = findStrategy(core.config.strategy)?.order;
-  return order?.byLoad ? new BlockBounds(core.slots, order) : null;
 }
 
 const NOTHING: Body = { cpu: 8, memory: 16, allocatedCpu: 0, allocatedMemory: 0, paused: 0, running: 0, starting: 0 };

@@ -1,51 +1,33 @@
 /**
  * Selection without asking every node: at any time, for any request, the same node as the plain scan.
- *
- * Requests come in few shapes (a template or a size of sandbox each). A shape that comes again gets a tournament; what
- * changed since it was last asked for plays in it first. A shape asked for once is served by a scan of those nodes that
- * bounds do not rule out.
- *
- * Either design alone would do. Measured side by side on a busy machine, tournament against bounds, in µs per selection
- * with the changes that it takes in: the request's own workload 0.8 against 5 with 1 000 nodes and 2.4 against 300 with
- * 100 000; twelve shapes in turn 3 against 11, and 17 against 510; equal nodes 1.1 against 170, since no bound tells
- * those that tie apart. A tournament must be set up first, though, which costs about a scan. So it serves what comes
- * again, and bounds (60 times faster than the scan with 100 000 nodes) what does not.
  */
 import type { Random } from "../../../ports/random.ts";
 import type { Demand, Rules } from "../candidates.ts";
-import { type Dropped, droppedOf } from "../no-nodes.ts";
+import type { Dropped } from "../no-nodes.ts";
 import type { Node } from "../nodes/node.ts";
 import { selectByScan } from "../plain-scan.ts";
-import type { Strategy } from "../ranking/strategy.ts";
-import { BlockBounds } from "./block-bounds.ts";
-import { ReasonTally } from "./reason-tally.ts";
+import type { Order, Strategy } from "../ranking/strategy.ts";
+import { RefusedShapes } from "./refused-shapes.ts";
+import { isOneShape, leastOfKind, sameShape } from "./shapes.ts";
 import type { Slots } from "./slots.ts";
-import { Tournament } from "./tournament.ts";
+import { TieredTrees } from "./tiered-trees.ts";
 
-/** Each costs 16 bytes per node, and a few comparisons for each node that changed since it was last asked for. */
-const TOURNAMENTS_MAX = 16;
-/** Requests that a tournament is not asked for before another shape may take its place. */
-const IDLE_REQUESTS = 256;
-/** Shapes remembered as asked for once. */
-const STRANGERS_MAX = 64;
-
-interface Seat {
-  readonly tournament: Tournament;
-  /** Null until a request of this shape is refused; costs 24 bytes per node. */
-  tally: ReasonTally | null;
-  lastRequest: number;
-}
+/** A tree of its own must be set up first, so a shape has to come more often than all others by this part of the nodes. */
+const FAVOURITE_SHARE = 1 / 64;
+const FAVOURITE_LEAD_MIN = 16;
 
 export class CandidateIndex {
   readonly #slots: Slots;
   readonly #strategy: Strategy;
   readonly #random: Random;
-  /** For shapes without a tournament; null where load does not matter. */
-  readonly #bounds: BlockBounds | null;
-  readonly #seats: Seat[] = [];
-  /** Shapes that were asked for without having a tournament, the latest last. */
-  readonly #strangers: Demand[] = [];
-  #requests = 0;
+  /** By `kindOf`. */
+  readonly #kinds: (TieredTrees | undefined)[] = [];
+  /** The shape that comes most, of those that ask for amounts, and its own trees once it came often enough. */
+  #favourite: Demand | null = null;
+  #favouriteTrees: TieredTrees | null = null;
+  /** How often it came beyond all others together. */
+  #favouriteLead = 0;
+  readonly #refused: RefusedShapes;
   /** When the demotion of each node ends, the next one first, since all last equally long. */
   readonly #demotions = new Map<Node, number>();
 
@@ -53,30 +35,21 @@ export class CandidateIndex {
     this.#slots = slots;
     this.#strategy = strategy;
     this.#random = random;
-    this.#bounds = strategy.order?.byLoad ? new BlockBounds(slots, strategy.order) : null;
+    this.#refused = new RefusedShapes(slots);
   }
 
   /** The candidate to choose; undefined when there is none. */
   select(demand: Demand, rules: Rules): Node | undefined {
-    this.#requests += 1;
     if (this.#demotions.size > 0) this.#endDemotions(rules.nowMs);
-    const tournament = this.#tournamentFor(demand);
-    if (tournament !== null) return tournament.best(demand.excludeNodeIds, rules);
+    const { order } = this.#strategy;
+    if (order !== null) return this.#treesFor(demand, order).best(demand, rules);
     const context = { config: rules.config, nowMs: rules.nowMs, random: this.#random };
-    const selection = { demand, rules, strategy: this.#strategy, context };
-    return this.#bounds === null ? selectByScan(this.#nodes(), selection) : this.#bounds.best(selection);
+    return selectByScan(this.#nodes(), { demand, rules, strategy: this.#strategy, context });
   }
 
   /** Why each node is out, as a scan of all would count them. `nodes` are all that there are, by id. */
   dropped(demand: Demand, rules: Rules, nodes: ReadonlyMap<string, Node>): Dropped {
-    const seat = this.#seatOf(demand);
-    if (seat === undefined) return droppedOf(nodes.values(), demand, rules);
-    seat.tally ??= new ReasonTally(demand, this.#slots);
-    const excluded = [...(demand.excludeNodeIds ?? [])].map((nodeId) => nodes.get(nodeId));
-    return seat.tally.dropped(
-      excluded.filter((node) => node !== undefined),
-      rules,
-    );
+    return this.#refused.dropped(demand, rules, nodes);
   }
 
   /** The node is ranked behind from now on, until its `demotedUntilMs`. */
@@ -94,44 +67,40 @@ export class CandidateIndex {
     }
   }
 
-  /** Null where the strategy has no order that could be kept, and for a shape that is asked for once. */
-  #tournamentFor(demand: Demand): Tournament | null {
-    const { order } = this.#strategy;
-    if (order === null) return null;
-    const seat = this.#seatOf(demand);
-    if (seat !== undefined) {
-      seat.lastRequest = this.#requests;
-      return seat.tournament;
+  #treesFor(demand: Demand, order: Order): TieredTrees {
+    if (!isOneShape(demand)) {
+      this.#weighFavour(demand, order);
+      if (this.#favouriteTrees !== null && this.#isFavourite(demand)) return this.#favouriteTrees;
     }
-    if (!this.#cameBefore(demand) || !this.#makeRoom()) return null;
-    const tournament = new Tournament({ ...demand, excludeNodeIds: null }, this.#slots, order);
-    this.#seats.push({ tournament, tally: null, lastRequest: this.#requests });
-    return tournament;
-  }
-
-  #seatOf(demand: Demand): Seat | undefined {
-    return this.#seats.find(({ tournament }) => sameShape(tournament.demand, demand));
-  }
-
-  /** Whether this is a shape that was asked for lately; it is remembered. */
-  #cameBefore(demand: Demand): boolean {
-    const strangers = this.#strangers;
-    if (strangers.some((stranger) => sameShape(stranger, demand))) return true;
-    strangers.push(demand);
-    if (strangers.length > STRANGERS_MAX) strangers.shift();
-    return false;
-  }
-
-  /** Whether there is a free seat, now that the idlest has left if it was idle for long enough. */
-  #makeRoom(): boolean {
-    if (this.#seats.length < TOURNAMENTS_MAX) return true;
-    let idlest = 0;
-    for (const [at, seat] of this.#seats.entries()) {
-      if (seat.lastRequest < (this.#seats[idlest]?.lastRequest ?? 0)) idlest = at;
+    const kind = kindOf(demand);
+    let trees = this.#kinds[kind];
+    if (trees === undefined) {
+      const terms = { least: leastOfKind(demand), anyAmounts: !isOneShape(demand), order };
+      trees = new TieredTrees(this.#slots, terms);
+      this.#kinds[kind] = trees;
     }
-    if (this.#requests - (this.#seats[idlest]?.lastRequest ?? 0) < IDLE_REQUESTS) return false;
-    this.#seats.splice(idlest, 1);
-    return true;
+    return trees;
+  }
+
+  /** The majority vote of R. S. Boyer and J S. Moore (1981), with an end to how far one may lead. */
+  #weighFavour(demand: Demand, order: Order): void {
+    const lead = Math.max(FAVOURITE_LEAD_MIN, this.#slots.capacity * FAVOURITE_SHARE);
+    if (this.#isFavourite(demand)) {
+      this.#favouriteLead = Math.min(2 * lead, this.#favouriteLead + 1);
+      if (this.#favouriteLead < lead || this.#favouriteTrees !== null) return;
+      const terms = { least: { ...demand, excludeNodeIds: null }, anyAmounts: false, order };
+      this.#favouriteTrees = new TieredTrees(this.#slots, terms);
+      return;
+    }
+    this.#favouriteLead -= 1;
+    if (this.#favouriteLead > 0) return;
+    this.#favourite = demand;
+    this.#favouriteLead = 1;
+    this.#favouriteTrees = null;
+  }
+
+  #isFavourite(demand: Demand): boolean {
+    return this.#favourite !== null && sameShape(this.#favourite, demand);
   }
 
   *#nodes(): Iterable<Node> {
@@ -139,12 +108,8 @@ export class CandidateIndex {
   }
 }
 
-/** Equal but for the exclusions. */
-function sameShape(left: Demand, right: Demand): boolean {
-  return (
-    left.cpuMillicores === right.cpuMillicores &&
-    left.memoryBytes === right.memoryBytes &&
-    left.creates === right.creates &&
-    left.managed === right.managed
-  );
+/** Which amounts a request asks for, and what else `whyNot` reads of it, but for the amounts and the exclusions: below 9. */
+function kindOf({ creates, managed, cpuMillicores, memoryBytes }: Demand): number {
+  if (!creates) return 0;
+  return 1 + (managed ? 4 : 0) + (cpuMillicores === null ? 0 : 2) + (memoryBytes === null ? 0 : 1);
 }

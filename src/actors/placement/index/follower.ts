@@ -18,6 +18,11 @@ export abstract class Follower {
   protected abstract beginAnew(rules: Rules): void;
   protected abstract takeIn(slot: number, rules: Rules): void;
 
+  /** All is to begin anew when it is asked next. */
+  protected forget(): void {
+    this.#upheavalsSeen = -1;
+  }
+
   /** To be called before anything that is kept is read. */
   protected catchUp(rules: Rules): void {
     const { slots } = this;

@@ -20,7 +20,8 @@ const CAPACITY = 1;
 const WIDTH = 2;
 
 export class ReasonTally extends Follower {
-  readonly #demand: Demand;
+  /** What is refused, but for the exclusions, which are asked for one by one. */
+  readonly demand: Demand;
   readonly #tallies = new Map<Reason, Tally>();
   /** The tally that each slot is counted in; null: none, or a candidate. */
   #talliedIn: (Tally | null)[] = [];
@@ -28,17 +29,16 @@ export class ReasonTally extends Follower {
   /** Since when the fresh part that has spoken least lately is silent, or an earlier time. */
   #silentSinceMs = Number.POSITIVE_INFINITY;
 
-  /** Without the exclusions of the demand, which are asked for one by one. */
   constructor(demand: Demand, slots: Slots) {
     super(slots);
-    this.#demand = { ...demand, excludeNodeIds: null };
+    this.demand = { ...demand, excludeNodeIds: null };
   }
 
   /** As a scan of all nodes would count them at this moment. `excluded` are those that the request excludes. */
   dropped(excluded: readonly Node[], rules: Rules): Dropped {
     this.catchUp(rules);
     if (rules.nowMs - this.#silentSinceMs > rules.hearing.reportTtlMs) this.beginAnew(rules);
-    const demand = { ...this.#demand, excludeNodeIds: new Set(excluded.map(({ nodeId }) => nodeId)) };
+    const demand = { ...this.demand, excludeNodeIds: new Set(excluded.map(({ nodeId }) => nodeId)) };
     for (const { account } of excluded) this.#recount(account.slot, demand, rules);
     const counted = [...this.#tallies].filter(([, { count }]) => count > 0);
     const dropped = new Map(counted.map(([reason, tally]) => [reason, { ...tally }]));
@@ -52,11 +52,11 @@ export class ReasonTally extends Follower {
     this.#talliedIn = new Array<Tally | null>(capacity).fill(null);
     this.#amounts = new Float64Array(capacity * WIDTH);
     this.#silentSinceMs = Number.POSITIVE_INFINITY;
-    for (let slot = 0; slot < capacity; slot++) this.#count(slot, this.#demand, rules);
+    for (let slot = 0; slot < capacity; slot++) this.#count(slot, this.demand, rules);
   }
 
   protected override takeIn(slot: number, rules: Rules): void {
-    this.#recount(slot, this.#demand, rules);
+    this.#recount(slot, this.demand, rules);
   }
 
   #recount(slot: number, demand: Demand, rules: Rules): void {

@@ -28,7 +28,7 @@ export const leastLoaded: Strategy = {
     }
     return best;
   },
-  order: { tierOf, weightOf: comparablePressureOf, byLoad: true },
+  order: { tierOf, weighs: (tier) => tier < 2, byLoad: true },
 };
 
 function tierOf(node: Node, demand: Demand, { config, nowMs }: Moment): number {

@@ -11,7 +11,7 @@ export const roundRobin: Strategy = {
   order: {
     tierOf: (node, _demand, { config }) =>
       (isNeverHeard(node) ? 2 : 0) + (isUnderDemotingCondition(node, config) ? 1 : 0),
-    weightOf: () => 0,
+    weighs: () => false,
     byLoad: false,
   },
 };

@@ -16,14 +16,15 @@ export interface RankingContext {
 /**
  * An order in which the place of a candidate depends on nothing but itself, the request and the moment, so that an index
  * can keep it: lower tier first, then lower weight, then fewer starting, running and paused where `byLoad`, then
- * turns and ids. With time alone a node may only fall silent, or change its tier when its demotion ends.
+ * turns and ids. With time alone a node may only fall silent, or change its tier when its demotion ends. What the tier
+ * depends on of the request is which amounts it asks for, not how much.
  */
 export interface Order {
-  /** A small integer, 0 for the first. */
+  /** 0 for the first, at most 30. */
   tierOf(node: Node, demand: Demand, moment: Pick<RankingContext, "config" | "nowMs">): number;
-  /** Finite, and compared within a tier only. */
-  weightOf(node: Node, demand: Demand, config: PlacementConfig): number;
-  /** Whether the weight within the first tier is the pressure, and counts break ties. */
+  /** Whether the weight in this tier is the pressure of the request; else all weigh the same. */
+  weighs(tier: number): boolean;
+  /** Whether counts break ties. */
   readonly byLoad: boolean;
 }
 

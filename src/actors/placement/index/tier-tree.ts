@@ -1,0 +1,191 @@
+/**
+ * The nodes of one tier in a tree of bounds, for requests of one kind: of one shape, or of any amounts. A node that
+ * changed is taken in once, however many shapes there are.
+ *
+ * It is exact because it has no opinion of its own: `whyNot` says who is a candidate, the strategy's order says who goes
+ * first, and the bound of a single node is computed as the strategy computes its weight. Only time changes a node
+ * without a touch, and only towards out (silence), so that it is enough to ask `whyNot` about those who would be chosen.
+ */
+import {
+  type Demand,
+  projectedCpu,
+  projectedMemory,
+  promisableCpu,
+  promisableMemory,
+  type Rules,
+  whyNot,
+} from "../candidates.ts";
+import { cpuRoom, memoryRoom } from "../nodes/limits.ts";
+import type { Node } from "../nodes/node.ts";
+import type { Order } from "../ranking/strategy.ts";
+import {
+  BoundRows,
+  CPU,
+  CPU_PROMISABLE,
+  CPU_ROOM,
+  FIRSTS,
+  MEMORY,
+  MEMORY_PROMISABLE,
+  MEMORY_ROOM,
+  WEIGHT,
+  WIDTH,
+} from "./bound-rows.ts";
+import { Follower } from "./follower.ts";
+import { LAST_NEIGHBOURHOOD, neighbourhoodOf, sortedSlots } from "./leaf-order.ts";
+import { DONE, Search } from "./search.ts";
+import type { Slots } from "./slots.ts";
+
+/** Places that a search may look at per level before the leaves count as out of order. */
+const FAIR_STEPS = 8;
+/** What ordering the leaves anew costs per node, in places looked at. Once as much was looked at in vain, it pays. */
+const ORDERING_STEPS = 16;
+
+export interface TreeTerms {
+  /** The shape, or the least that is asked for: who is out for this is out for every request of the kind. */
+  readonly least: Demand;
+  /** Whether requests ask for more than the least, each for its own amounts. */
+  readonly anyAmounts: boolean;
+  readonly order: Order;
+  readonly tier: number;
+}
+
+export class TierTree extends Follower {
+  readonly #terms: TreeTerms;
+  readonly #weighed: boolean;
+  readonly #search: Search;
+  #rows: BoundRows;
+  /** The leaf of each slot, and the slot of each leaf. */
+  #leaves: Int32Array = new Int32Array(1);
+  #slots: Int32Array = new Int32Array(1);
+  #otherTiers = 0;
+  /** Looked at beyond what is fair, since the leaves were put in order. */
+  #stepsInVain = 0;
+
+  constructor(slots: Slots, terms: TreeTerms) {
+    super(slots);
+    this.#terms = terms;
+    this.#weighed = terms.order.weighs(terms.tier);
+    this.#rows = new BoundRows(1, slots);
+    this.#search = new Search(this.#rows, slots, this.#weighed);
+  }
+
+  /** Bit k: some node may be of tier k. As of the last search. */
+  get otherTiers(): number {
+    return this.#otherTiers;
+  }
+
+  /** The best candidate of the tier at this moment; undefined when there is none. */
+  best(demand: Demand, rules: Rules): Node | undefined {
+    this.catchUp(rules);
+    const rows = this.#rows;
+    const search = this.#search;
+    const lightest = this.#leaves[rows.firsts[FIRSTS + WEIGHT] ?? 0] ?? 0;
+    search.begin(rows, this.#terms.anyAmounts ? demand : null, lightest);
+    for (let leaf = search.next(); leaf !== DONE; leaf = search.next()) {
+      const slot = this.#slots[leaf] ?? 0;
+      const node = this.slots.nodes[slot];
+      const reason = node === undefined ? "unhealthy" : whyNot(node, demand, rules);
+      if (reason === null) search.take();
+      // It fell silent. Its next report touches it.
+      else if (reason === "unhealthy") this.#takeOut(slot);
+    }
+    if (this.#terms.anyAmounts) this.#noteSteps(search.steps);
+    return this.slots.nodes[search.bestSlot];
+  }
+
+  /** Loads move, and with them goes the order of the leaves. */
+  #noteSteps(steps: number): void {
+    const { leaves } = this.#rows;
+    this.#stepsInVain += Math.max(0, steps - FAIR_STEPS * Math.log2(leaves));
+    if (this.#stepsInVain > ORDERING_STEPS * leaves) this.forget();
+  }
+
+  protected override beginAnew(rules: Rules): void {
+    const { capacity } = this.slots;
+    this.#otherTiers = 0;
+    this.#stepsInVain = 0;
+    if (this.#rows.leaves !== capacity) {
+      this.#rows = new BoundRows(capacity, this.slots);
+      this.#leaves = new Int32Array(capacity);
+      this.#slots = new Int32Array(capacity);
+    }
+    this.#settle(rules);
+    for (let slot = 0; slot < capacity; slot++) this.#judge(slot, rules);
+    this.#rows.mergeAll();
+  }
+
+  /** Gives every slot its leaf. */
+  #settle({ config }: Rules): void {
+    const { capacity, nodes } = this.slots;
+    if (!this.#terms.anyAmounts) {
+      for (let slot = 0; slot < capacity; slot++) this.#slots[slot] = slot;
+    } else {
+      const neighbourhoods = new Float64Array(capacity).fill(LAST_NEIGHBOURHOOD);
+      for (let slot = 0; slot < capacity; slot++) {
+        const node = nodes[slot];
+        if (node === undefined) continue;
+        neighbourhoods[slot] = neighbourhoodOf({
+          cpu: projectedCpu(node, config),
+          cpuPromisable: promisableCpu(node, config) ?? Number.POSITIVE_INFINITY,
+          memory: projectedMemory(node, config),
+          memoryPromisable: promisableMemory(node, config) ?? Number.POSITIVE_INFINITY,
+        });
+      }
+      this.#slots = sortedSlots(neighbourhoods);
+    }
+    for (let leaf = 0; leaf < capacity; leaf++) this.#leaves[this.#slots[leaf] ?? 0] = leaf;
+  }
+
+  protected override takeIn(slot: number, rules: Rules): void {
+    this.#judge(slot, rules);
+    this.#mergeUp(slot);
+  }
+
+  #takeOut(slot: number): void {
+    this.#bar(slot);
+    this.#mergeUp(slot);
+  }
+
+  #mergeUp(slot: number): void {
+    const leaf = this.#rows.leaves + (this.#leaves[slot] ?? 0);
+    if (this.#terms.anyAmounts) this.#rows.mergeUp(leaf, slot);
+    else this.#rows.mergeWeightUp(leaf, slot);
+  }
+
+  /** The node, if there is one, is not to be chosen. */
+  #bar(slot: number): void {
+    this.#rows.bar(this.#rows.leaves + (this.#leaves[slot] ?? 0), slot);
+  }
+
+  /** Sets the row of a slot. */
+  #judge(slot: number, rules: Rules): void {
+    const node = this.slots.nodes[slot];
+    const { least, order, tier } = this.#terms;
+    if (node === undefined || whyNot(node, least, rules) !== null) return this.#bar(slot);
+    const itsTier = order.tierOf(node, least, rules);
+    if (itsTier !== tier) {
+      this.#otherTiers |= 1 << itsTier;
+      return this.#bar(slot);
+    }
+    this.slots.readFigures(slot, node, order.byLoad);
+    const { config } = rules;
+    const { bounds, firsts, leaves } = this.#rows;
+    const leaf = leaves + (this.#leaves[slot] ?? 0);
+    firsts.fill(slot, leaf * FIRSTS, (leaf + 1) * FIRSTS);
+    const at = leaf * WIDTH;
+    // Of a capacity that is not known: nothing, of something endless.
+    const cpuPromisable = promisableCpu(node, config) ?? Number.POSITIVE_INFINITY;
+    const memoryPromisable = promisableMemory(node, config) ?? Number.POSITIVE_INFINITY;
+    const cpu = cpuPromisable === Number.POSITIVE_INFINITY ? 0 : projectedCpu(node, config);
+    const memory = memoryPromisable === Number.POSITIVE_INFINITY ? 0 : projectedMemory(node, config);
+    bounds[at + CPU] = cpu;
+    bounds[at + MEMORY] = memory;
+    bounds[at + CPU_PROMISABLE] = cpuPromisable;
+    bounds[at + MEMORY_PROMISABLE] = memoryPromisable;
+    bounds[at + CPU_ROOM] = rules.limited ? cpuRoom(node, config.nodeResourceLimit) : Number.POSITIVE_INFINITY;
+    bounds[at + MEMORY_ROOM] = rules.limited ? memoryRoom(node, config.nodeResourceLimit) : Number.POSITIVE_INFINITY;
+    const byCpu = (cpu + (least.cpuMillicores ?? 0)) / cpuPromisable;
+    const byMemory = (memory + (least.memoryBytes ?? 0)) / memoryPromisable;
+    bounds[at + WEIGHT] = this.#weighed ? Math.max(byCpu, byMemory) : 0;
+  }
+}
