@@ -10,7 +10,8 @@ export function releaseCommand(finish: Finish): Command {
       finish(
         await runApiCommand(apiOptions(flags), async (call) => {
           await call("deleteSandbox", { params: { sandbox_id: sandboxId } });
-          return { answer: {}, page: `${sandboxId} is released` };
+          // The answer is the same for a sandbox that was never known, so that a repeat is no error.
+          return { answer: {}, page: `nothing is reserved for ${sandboxId} any more, if anything was` };
         }),
       );
     });
