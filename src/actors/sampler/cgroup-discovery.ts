@@ -33,8 +33,6 @@ export interface Cgroup {
   /** In the hierarchy, as the daemon's cgroup namespace sees it. */
   readonly path: string;
   readonly directory: string;
-  /** Whether it is the daemon's own cgroup or above it. Only those bound the node's capacity. */
-  readonly isOwn: boolean;
   /**
    * Where its CPU usage is read: for v1 `cpu`, the same path in the `cpuacct` hierarchy, null where that is not the same
    * cgroup or not visible; otherwise `directory`.
@@ -136,12 +134,14 @@ export function applicableCgroups(view: CgroupView, controller: Controller): rea
 
   return Array.from(places, ([path, place]) => {
     const directory = directoryOf(place.mount, place.rest, view.sys);
-    const isOwn = place.ends.has("own");
     const cpuUsageDirectory =
       hierarchy.version === 1 && controller === "cpu"
-        ? cpuacctDirectory({ ...view, mounts }, { path, own: isOwn ? own : null, isSandbox: place.ends.has("sandbox") })
+        ? cpuacctDirectory(
+            { ...view, mounts },
+            { path, own: place.ends.has("own") ? own : null, isSandbox: place.ends.has("sandbox") },
+          )
         : directory;
-    return { version: hierarchy.version, path, directory, isOwn, cpuUsageDirectory };
+    return { version: hierarchy.version, path, directory, cpuUsageDirectory };
   });
 }
 
