@@ -2,8 +2,9 @@
 import type { Amounts, PlayedNode } from "../src/actors/load/played-node.ts";
 import { defaultPlacementConfig } from "../src/actors/placement/config.ts";
 import { createPlacement, type Placement } from "../src/actors/placement/state.ts";
-import type { PlacementMessage, Schedule } from "../src/messages/placement.ts";
+import type { PlacementMessage } from "../src/messages/placement.ts";
 import { type Random, seededRandom } from "../src/ports/random.ts";
+import { creationOf } from "../src/simulation/creation.ts";
 
 /** Both kinds are told the same: what they placed, what nodes report, and which sandboxes ended. */
 export interface Placer {
@@ -27,7 +28,7 @@ export class CorePlacer implements Placer {
   }
 
   place({ sandboxId, amounts }: { readonly sandboxId: string; readonly amounts: Amounts }, nowMs: number) {
-    const { reply } = this.#placement.handle(creation(amounts), { nowMs, wallMs: EPOCH_WALL_MS + nowMs });
+    const { reply } = this.#placement.handle(creationOf(amounts), { nowMs, wallMs: EPOCH_WALL_MS + nowMs });
     if (!reply.ok) return null;
     const { node, reservation } = reply.answer;
     this.#send({ type: "confirm", handle: reservation?.token ?? "", sandboxId, force: false }, nowMs);
@@ -48,19 +49,6 @@ export class CorePlacer implements Placer {
     const { reply } = this.#placement.handle(message, { nowMs, wallMs: EPOCH_WALL_MS + nowMs });
     if (!reply.ok) throw new Error(`${message.type} was refused: ${reply.refusal.message}`);
   }
-}
-
-function creation({ cpuMillicores, memoryBytes }: Amounts): Schedule {
-  return {
-    type: "schedule",
-    hint: "new_cold_sandbox",
-    cpuMillicores,
-    memoryBytes,
-    requestId: null,
-    credential: "bench",
-    excludeNodeIds: [],
-    managed: true,
-  };
 }
 
 interface Known {

@@ -7,9 +7,10 @@ import { type Amounts, PlayedNode } from "../actors/load/played-node.ts";
 import { defaultPlacementConfig, type PlacementConfig } from "../actors/placement/config.ts";
 import type { Instant } from "../actors/placement/events.ts";
 import { createPlacement, type Placement } from "../actors/placement/state.ts";
-import type { PlacementMessage, Reply, Schedule } from "../messages/placement.ts";
+import type { PlacementMessage, Reply } from "../messages/placement.ts";
 import { seededRandom } from "../ports/random.ts";
 import { higherPeak, type Imbalance, imbalanceOf, type Peak } from "./balance.ts";
+import { creationOf } from "./creation.ts";
 import { EventQueue } from "./event-queue.ts";
 import type { FleetNode } from "./fleet-file.ts";
 import { type Arrival, arrivalsOf, type WorkloadTerms } from "./workload.ts";
@@ -137,7 +138,7 @@ class Simulation {
   }
 
   #onArrival({ lifetimeMs }: Arrival, number: number): void {
-    const { reply } = this.#placement.handle(creation(this.#terms.request), this.#now);
+    const { reply } = this.#placement.handle(creationOf(this.#terms.request), this.#now);
     if (!reply.ok) return this.#reject(reply.refusal.details.reasons);
     const { node: address, reservation } = reply.answer;
     const node = this.#nodes.get(address.nodeId);
@@ -203,19 +204,6 @@ function configFor(strategy: string, terms: SimulationTerms): PlacementConfig {
       heartbeatIntervalMs === null ? Number.MAX_SAFE_INTEGER : Math.max(base.reportTtlMs, 3 * heartbeatIntervalMs),
     // Bounded by the number of requests instead: this bound protects a scheduler, and would show up as rejections.
     livePerNodeMax: Math.max(base.livePerNodeMax, workload.requests),
-  };
-}
-
-function creation({ cpuMillicores, memoryBytes }: Amounts): Schedule {
-  return {
-    type: "schedule",
-    hint: "new_cold_sandbox",
-    cpuMillicores,
-    memoryBytes,
-    requestId: null,
-    credential: "simulation",
-    excludeNodeIds: [],
-    managed: true,
   };
 }
 
