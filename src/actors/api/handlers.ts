@@ -1,6 +1,7 @@
 /** What each call of the HTTP API asks of which actor. */
 import { type Caller, maySetEndpoint, refuseHandle } from "../../messages/callers.ts";
 import { refuse } from "../../messages/errors.ts";
+import type { AnswerOf } from "../../messages/http/endpoints.ts";
 import { eventsMessage, heartbeatMessage } from "../../messages/http/heartbeat.ts";
 import { nodeOf, type WireNode } from "../../messages/http/node.ts";
 import { reservationOf, USUAL_LIMIT, type WireReservation } from "../../messages/http/reservation.ts";
@@ -11,119 +12,158 @@ import type {
   GetReservation,
   MarkUncertain,
   NodeAnswer,
+  PlacementAnswers,
+  PlacementMessage,
   Renew,
   Reply,
   ReservationAnswer,
+  ScheduleAnswer,
 } from "../../messages/placement.ts";
-import { type Handlers, mapReply } from "./handled.ts";
+import type { PlacementClient, ReadinessAnswer } from "../placement/client.ts";
+import { type Conclusion, conclude, type Handled, type Handlers, mapReply } from "./handled.ts";
 import { type ApiActors, lookUpSandbox } from "./sandbox-look-up.ts";
 
 type Move = Confirm | Cancel | Renew | MarkUncertain | GetReservation;
 
+type AnswerTo<M extends PlacementMessage> = PlacementAnswers[M["type"]];
+
 export function createHandlers({ placement, directory }: ApiActors): Handlers {
-  const move = async (caller: Caller, message: Move): Promise<Reply<{ reservation: WireReservation }>> => {
+  /** Asks placement, and concludes with what `show` makes of its answer. */
+  const ask = <M extends PlacementMessage, Answer>(
+    message: M,
+    conclusion: Conclusion<Answer>,
+    show: (answer: AnswerTo<M>) => Answer,
+  ): void => {
+    placement.put(message, (reply) => {
+      try {
+        conclusion.finish(mapReply(reply as Reply<AnswerTo<M>>, show));
+      } catch (thrown) {
+        conclusion.fail(thrown);
+      }
+    });
+  };
+  const move = (caller: Caller, message: Move, conclusion: Conclusion<{ reservation: WireReservation }>): void => {
     const refusal = refuseHandle(caller, message.handle);
-    if (refusal !== null) return { ok: false, refusal };
-    const reply: Reply<ReservationAnswer> = await placement.ask(message);
-    return mapReply(reply, ({ reservation }) => ({ reservation: reservationOf(reservation) }));
+    if (refusal === null) ask<Move, { reservation: WireReservation }>(message, conclusion, shownReservation);
+    else conclusion.finish({ ok: false, refusal });
   };
   return {
-    async schedule({ body }, caller) {
-      const reply = await placement.ask(scheduleMessage(body, caller.credential));
-      if (!reply.ok) return reply;
-      const { reservation } = reply.answer;
-      const answer = scheduleAnswerOf(reply.answer);
-      if (reservation === null) return { ok: true, answer };
-      return { ok: true, answer, undelivered: () => placement.deliveryFailed(reservation.id) };
+    schedule({ body }, caller, conclusion) {
+      placement.put(scheduleMessage(body, caller.credential), (reply) => {
+        try {
+          conclusion.finish(reply.ok ? scheduled(reply.answer, placement) : reply);
+        } catch (thrown) {
+          conclusion.fail(thrown);
+        }
+      });
     },
 
-    async confirm({ params, body }, caller) {
+    confirm({ params, body }, caller, conclusion) {
       const { sandbox_id: sandboxId, force = false } = body;
-      return move(caller, { type: "confirm", handle: params.token, sandboxId, force });
+      move(caller, { type: "confirm", handle: params.token, sandboxId, force }, conclusion);
     },
-    async cancel({ params, body }, caller) {
+    cancel({ params, body }, caller, conclusion) {
       const { reason = null } = body;
-      return move(caller, { type: "cancel", handle: params.token, reason });
+      move(caller, { type: "cancel", handle: params.token, reason }, conclusion);
     },
-    async renew({ params }, caller) {
-      return move(caller, { type: "renew", handle: params.token });
+    renew({ params }, caller, conclusion) {
+      move(caller, { type: "renew", handle: params.token }, conclusion);
     },
-    async uncertain({ params }, caller) {
-      return move(caller, { type: "uncertain", handle: params.token });
+    uncertain({ params }, caller, conclusion) {
+      move(caller, { type: "uncertain", handle: params.token }, conclusion);
     },
-    async getReservation({ params }, caller) {
-      return move(caller, { type: "get_reservation", handle: params.token });
+    getReservation({ params }, caller, conclusion) {
+      move(caller, { type: "get_reservation", handle: params.token }, conclusion);
     },
-    async listReservations({ query }) {
-      const reply = await placement.ask({
+    listReservations({ query }, _caller, conclusion) {
+      const message = {
         type: "list_reservations",
         nodeId: query.node_id ?? null,
         state: query.state ?? null,
         limit: query.limit ?? USUAL_LIMIT,
         cursor: query.cursor ?? null,
-      });
-      return mapReply(reply, ({ reservations, cursor }) => ({ reservations: reservations.map(reservationOf), cursor }));
+      } as const;
+      ask(message, conclusion, ({ reservations, cursor }) => ({
+        reservations: reservations.map(reservationOf),
+        cursor,
+      }));
     },
 
-    async lookupSandbox({ params }) {
-      const reply = await lookUpSandbox({ placement, directory }, params.sandbox_id);
-      return mapReply(reply, ({ nodeId, endpoint }) => ({ node: { node_id: nodeId, endpoint } }));
+    lookupSandbox({ params }, _caller, conclusion) {
+      const looking = lookUpSandbox({ placement, directory }, params.sandbox_id);
+      const shown = looking.then((reply) =>
+        mapReply(reply, ({ nodeId, endpoint }) => ({ node: { node_id: nodeId, endpoint } })),
+      );
+      conclude(shown, conclusion);
     },
-    async recordAssignment({ params, body }) {
+    recordAssignment({ params, body }, _caller, conclusion) {
       const { node_id: nodeId, endpoint } = body;
-      return placement.ask({ type: "record_assignment", sandboxId: params.sandbox_id, nodeId, endpoint });
+      const { sandbox_id: sandboxId } = params;
+      ask({ type: "record_assignment", sandboxId, nodeId, endpoint }, conclusion, same);
     },
-    async deleteSandbox({ params }) {
-      const reply = await placement.ask({ type: "release_sandbox", sandboxId: params.sandbox_id });
-      return mapReply(reply, () => null);
+    deleteSandbox({ params }, _caller, conclusion) {
+      ask({ type: "release_sandbox", sandboxId: params.sandbox_id }, conclusion, () => null);
     },
 
-    async heartbeat({ params, body }, caller) {
+    heartbeat({ params, body }, caller, conclusion) {
       const endpointFixed = !maySetEndpoint(caller, params.node_id);
-      return placement.ask({ ...heartbeatMessage(params.node_id, body), endpointFixed });
+      ask({ ...heartbeatMessage(params.node_id, body), endpointFixed }, conclusion, same);
     },
-    async events({ params, body }) {
-      return placement.ask(eventsMessage(params.node_id, body));
+    events({ params, body }, _caller, conclusion) {
+      ask(eventsMessage(params.node_id, body), conclusion, same);
     },
-    async cordon({ params, body }) {
+    cordon({ params, body }, _caller, conclusion) {
       const { reason = null } = body;
-      return shown(await placement.ask({ type: "cordon", nodeId: params.node_id, reason }));
+      ask({ type: "cordon", nodeId: params.node_id, reason }, conclusion, shownNode);
     },
-    async uncordon({ params }) {
-      return shown(await placement.ask({ type: "uncordon", nodeId: params.node_id }));
+    uncordon({ params }, _caller, conclusion) {
+      ask({ type: "uncordon", nodeId: params.node_id }, conclusion, shownNode);
     },
-    async clearCondition({ params }) {
+    clearCondition({ params }, _caller, conclusion) {
       const { node_id: nodeId, type: condition } = params;
-      return shown(await placement.ask({ type: "clear_condition", nodeId, condition }));
+      ask({ type: "clear_condition", nodeId, condition }, conclusion, shownNode);
     },
-    async unregister({ params, query }) {
-      const reply = await placement.ask({
-        type: "unregister",
-        nodeId: params.node_id,
-        serviceInstanceId: query.service_instance_id,
-      });
-      return mapReply(reply, () => null);
+    unregister({ params, query }, _caller, conclusion) {
+      const { service_instance_id: serviceInstanceId } = query;
+      ask({ type: "unregister", nodeId: params.node_id, serviceInstanceId }, conclusion, () => null);
     },
-    async listNodes() {
-      const reply = await placement.ask({ type: "list_nodes" });
-      return mapReply(reply, ({ nodes }) => ({ nodes: nodes.map(nodeOf) }));
+    listNodes(_input, _caller, conclusion) {
+      ask({ type: "list_nodes" }, conclusion, ({ nodes }) => ({ nodes: nodes.map(nodeOf) }));
     },
-    async getNode({ params }) {
-      return shown(await placement.ask({ type: "get_node", nodeId: params.node_id }));
+    getNode({ params }, _caller, conclusion) {
+      ask({ type: "get_node", nodeId: params.node_id }, conclusion, shownNode);
     },
 
-    async healthz() {
-      return { ok: true, answer: { status: "ok" } };
+    healthz(_input, _caller, conclusion) {
+      conclusion.finish({ ok: true, answer: { status: "ok" } });
     },
-    async readyz() {
-      const { ready, waitsFor } = await placement.readiness();
-      if (ready) return { ok: true, answer: { status: "ready" } };
-      const message = `the scheduler is not ready: ${waitsFor ?? "it is starting"}`;
-      return { ok: false, refusal: refuse("unavailable", message, { retry: "unchanged" }) };
+    readyz(_input, _caller, conclusion) {
+      conclude(placement.readiness().then(readinessOf), conclusion);
     },
   };
 }
 
-function shown(reply: Reply<NodeAnswer>): Reply<{ node: WireNode }> {
-  return mapReply(reply, ({ node }) => ({ node: nodeOf(node) }));
+function scheduled(answer: ScheduleAnswer, placement: PlacementClient): Handled<AnswerOf<"schedule">> {
+  const { reservation } = answer;
+  const shown = scheduleAnswerOf(answer);
+  if (reservation === null) return { ok: true, answer: shown };
+  return { ok: true, answer: shown, undelivered: () => placement.deliveryFailed(reservation.id) };
+}
+
+function readinessOf({ ready, waitsFor }: ReadinessAnswer): Reply<AnswerOf<"readyz">> {
+  if (ready) return { ok: true, answer: { status: "ready" } };
+  const message = `the scheduler is not ready: ${waitsFor ?? "it is starting"}`;
+  return { ok: false, refusal: refuse("unavailable", message, { retry: "unchanged" }) };
+}
+
+function shownReservation({ reservation }: ReservationAnswer): { reservation: WireReservation } {
+  return { reservation: reservationOf(reservation) };
+}
+
+function shownNode({ node }: NodeAnswer): { node: WireNode } {
+  return { node: nodeOf(node) };
+}
+
+function same<Answer>(answer: Answer): Answer {
+  return answer;
 }

@@ -2,15 +2,15 @@
 import { createServer, METHODS, type RequestListener, type Server } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
-import type { z } from "zod";
 import { ANYBODY, type Caller, refuseCaller, refuseNode } from "../../messages/callers.ts";
 import { type Refusal, refuse } from "../../messages/errors.ts";
-import { ENDPOINTS, type Endpoint, type EndpointName, nothing } from "../../messages/http/endpoints.ts";
+import { ENDPOINTS, type Endpoint, type EndpointName } from "../../messages/http/endpoints.ts";
 import { describeThrown } from "../../messages/thrown.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../kernel/actor.ts";
 import { type Bounds, usualBounds } from "./bounds.ts";
-import type { Handled, Handlers } from "./handled.ts";
+import { Exchange, type Input, readerOf } from "./exchange.ts";
+import type { Conclusion, Handlers } from "./handled.ts";
 import { acceptJsonBodies } from "./json-body.ts";
 import { serialiserSchemaOf } from "./json-schema.ts";
 import { createOpenApiDocument } from "./openapi.ts";
@@ -19,7 +19,7 @@ import { refuseConnection, refuseMalformed } from "./refused-connection.ts";
 import type { SharedConnections } from "./shared-connections.ts";
 import type { Tls } from "./tls.ts";
 import { type Gate, openGate } from "./tokens.ts";
-import { compiledValidatorOf, validatorOf } from "./validation.ts";
+import { RefusalError } from "./validation.ts";
 
 /** Who is let in, and how many at a time. */
 export interface Access {
@@ -171,7 +171,7 @@ function addRoutes(app: FastifyInstance, { handlers, metrics, version, access }:
   };
   for (const name of Object.keys(ENDPOINTS) as EndpointName[]) {
     const endpoint: Endpoint = ENDPOINTS[name];
-    addEndpoint(app, { endpoint, gate: access.gate, handle: handlers[name] as Handle });
+    addEndpoint(app, { endpoint, gate: access.gate, handle: handlers[name] as Route["handle"] });
     note(routePath(endpoint.path), endpoint.method.toUpperCase());
   }
   const document = JSON.stringify(createOpenApiDocument(version));
@@ -201,49 +201,31 @@ function routePath(path: string): string {
   return path.replaceAll(/\{(\w+)\}/g, ":$1");
 }
 
-type Handle = (input: unknown, caller: Caller) => Promise<Handled<unknown>>;
-
 interface Route {
   readonly endpoint: Endpoint;
   readonly gate: Gate;
-  readonly handle: Handle;
+  readonly handle: (input: Input, caller: Caller, conclusion: Conclusion<unknown>) => void;
 }
 
 function addEndpoint(app: FastifyInstance, { endpoint, gate, handle }: Route): void {
-  const { method, path, params, query, body, answer, bodyBytesMax, hot = false } = endpoint;
-  const reads = method === "post";
-  // What nothing reads needs no check either.
-  const schemas = {
-    ...(params === nothing ? {} : { params }),
-    ...(query === nothing ? {} : { querystring: query }),
-    ...(reads ? { body } : {}),
-  };
+  const { method, path, answer, bodyBytesMax } = endpoint;
+  const read = readerOf(endpoint);
   app.route({
     method: method.toUpperCase(),
     url: routePath(path),
     bodyLimit: bodyBytesMax,
-    schema: { ...schemas, ...(answer === null ? {} : { response: { 200: serialiserSchemaOf(answer) } }) },
-    validatorCompiler: ({ schema, httpPart = "" }) => {
-      const validator = hot && httpPart === "body" ? compiledValidatorOf : validatorOf;
-      return validator(schema as unknown as z.ZodType, httpPart === "querystring" ? "query" : httpPart);
-    },
+    schema: answer === null ? {} : { response: { 200: serialiserSchemaOf(answer) } },
     // Before the body is read: what a stranger sends costs no more than its head.
     onRequest: (request, reply, done) => {
       const refusal = admit(gate, endpoint, request);
       if (refusal === null) done();
       else sendRefusal(reply, refusal);
     },
-    preValidation: (request, _reply, done) => {
-      // A POST without a body says the same as one with an empty object.
-      if (reads && request.body === undefined) request.body = {};
-      done();
-    },
-    handler: async (request, reply) => {
-      const { params, query, body, caller } = request;
-      const handled = await handle({ params, query, body }, caller ?? ANYBODY);
-      if (!handled.ok) return sendRefusal(reply, handled.refusal);
-      if (handled.undelivered !== undefined && !watchDelivery(reply, handled.undelivered)) return reply.hijack();
-      return answer === null ? reply.code(204).send() : reply.send(handled.answer);
+    // It returns nothing: of a promise, or of the reply itself, Fastify would make a promise that it waits for.
+    handler: (request, reply) => {
+      const input = read(request);
+      if (input instanceof RefusalError) sendRefusal(reply, input.refusal);
+      else handle(input, request.caller ?? ANYBODY, new Exchange(reply, endpoint));
     },
   });
 }
@@ -257,17 +239,4 @@ function admit(gate: Gate, { callers }: Endpoint, request: FastifyRequest): Refu
   request.caller = caller;
   const { node_id: nodeId } = request.params as { readonly node_id?: string };
   return refuseCaller(caller, callers) ?? (nodeId === undefined ? null : refuseNode(caller, nodeId));
-}
-
-/** False when the caller has gone already; otherwise `undelivered` is called should the answer not get through. */
-function watchDelivery(reply: FastifyReply, undelivered: () => void): boolean {
-  const { raw } = reply;
-  if (raw.destroyed || raw.closed || raw.socket?.destroyed === true) {
-    undelivered();
-    return false;
-  }
-  raw.once("close", () => {
-    if (!raw.writableFinished) undelivered();
-  });
-  return true;
 }

@@ -38,7 +38,7 @@ export interface AnyReference {
 export type References = Readonly<Record<string, AnyReference>>;
 
 /** What one actor does with another. */
-export type Speaking<M extends Message, R extends Replies> = Pick<Reference<M, R>, "tell" | "ask">;
+export type Speaking<M extends Message, R extends Replies> = Pick<Reference<M, R>, "tell" | "ask" | "put">;
 
 /** The one of that name. Throws when there is none. */
 export function referenceTo<M extends Message, R extends Replies>(

@@ -4,6 +4,7 @@ import { describeThrown } from "../../messages/thrown.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Lane, Message } from "./actor.ts";
 import { type Deadline, Deadlines } from "./deadlines.ts";
+import { Deliveries } from "./deliveries.ts";
 import type { Posted, Settled, Speaking } from "./far-protocol.ts";
 import type { ActorError, Outcome } from "./outcome.ts";
 import { type AskOptions, lateness, refusal } from "./reference.ts";
@@ -20,7 +21,7 @@ interface UnderWay {
   readonly message: Message;
   readonly lane: Lane;
   /** Null for a message that was told. */
-  readonly question: { readonly deadline: Deadline; readonly resolve: (outcome: Outcome<never>) => void } | null;
+  readonly question: { readonly deadline: Deadline; readonly take: (outcome: Outcome<never>) => void } | null;
 }
 
 /**
@@ -30,6 +31,7 @@ interface UnderWay {
 export class FarReferences {
   readonly #port: MessagePort;
   readonly #deadlines: Deadlines;
+  readonly #deliveries = new Deliveries();
   readonly #underWayMax: number;
   /** By number. One whose deadline has passed stays until it comes back, since it still takes up room. */
   readonly #underWay = new Map<number, UnderWay>();
@@ -50,18 +52,30 @@ export class FarReferences {
 
   /** The actor that this life was given under that name. */
   reference(name: string): Speaking<Message, Record<string, unknown>> {
+    const put = (
+      message: Message,
+      { deadlineMs, lane = "normal" }: AskOptions,
+      taken: (outcome: Outcome<never>) => void,
+    ): void => {
+      let settled = false;
+      // An answer that comes after its deadline finds the question settled.
+      const take = (outcome: Outcome<never>): void => {
+        if (settled) return;
+        settled = true;
+        this.#deliveries.add({ deliver: () => taken(outcome) });
+      };
+      const deadline = this.#deadlines.set(deadlineMs, () => {
+        take({ ok: false, error: lateness(name, message, deadlineMs) });
+      });
+      const refused = this.#post({ name, message, lane, question: { deadline, take } }, deadlineMs);
+      if (refused === null) return;
+      this.#deadlines.cancel(deadline);
+      take({ ok: false, error: refused });
+    };
     return {
       tell: (message, lane = "normal") => this.#post({ name, message, lane, question: null }, null),
-      ask: (message, { deadlineMs, lane = "normal" }: AskOptions) =>
-        new Promise((resolve) => {
-          const deadline = this.#deadlines.set(deadlineMs, () => {
-            resolve({ ok: false, error: lateness(name, message, deadlineMs) });
-          });
-          const refused = this.#post({ name, message, lane, question: { deadline, resolve } }, deadlineMs);
-          if (refused === null) return;
-          this.#deadlines.cancel(deadline);
-          resolve({ ok: false, error: refused });
-        }),
+      put,
+      ask: (message, options) => new Promise((resolve) => put(message, options, resolve)),
     };
   }
 
@@ -114,7 +128,7 @@ export class FarReferences {
     this.#counts[entry.lane]--;
     if (entry.question === null) return;
     this.#deadlines.cancel(entry.question.deadline);
-    entry.question.resolve(outcome);
+    entry.question.take(outcome);
   }
 
   #onClosed(): void {

@@ -1,6 +1,7 @@
 import type { Clock } from "../../ports/clock.ts";
 import type { Lane, Message } from "./actor.ts";
-import { Deadlines } from "./deadlines.ts";
+import { Deadline, Deadlines } from "./deadlines.ts";
+import { Deliveries, type Delivery } from "./deliveries.ts";
 import type { Envelope } from "./mailbox.ts";
 import type { ActorError, ActorErrorCode, Outcome } from "./outcome.ts";
 
@@ -26,6 +27,15 @@ export interface Reference<M extends Message, R extends Replies = Record<never, 
     message: Extract<M, { readonly type: T }>,
     options: AskOptions,
   ): Promise<Outcome<R[T]>>;
+  /**
+   * Puts a question without making a promise of it, for those who ask thousands of times a second. `take` is called once,
+   * never before this has returned. It must not throw: there is nobody to catch it.
+   */
+  put<T extends M["type"] & keyof R>(
+    message: Extract<M, { readonly type: T }>,
+    options: AskOptions,
+    take: (outcome: Outcome<R[T]>) => void,
+  ): void;
 }
 
 /** Where a reference puts its envelopes; the cell behind it. Null when queued. */
@@ -37,35 +47,74 @@ export function createReference<M extends Message, R extends Replies>(
   post: Post,
 ): Reference<M, R> {
   const deadlines = new Deadlines(clock);
+  const deliveries = new Deliveries();
+  const put = (message: M, { deadlineMs, lane = "normal" }: AskOptions, take: Take): void => {
+    const question = new Question({ name, message, deadlineMs, take, deadlines, deliveries });
+    const refused = post(question, lane);
+    if (refused !== null) question.settle({ ok: false, error: refusal(name, message, refused) });
+  };
   return {
     name,
     tell(message, lane = "normal") {
       const refused = post({ message, answer: null, fail: null }, lane);
       return refused === null ? null : refusal(name, message, refused);
     },
-    ask(message, { deadlineMs, lane = "normal" }) {
-      return new Promise((resolve) => {
-        // The first of answer, failure and deadline settles the promise; the others find it settled.
-        const deadline = deadlines.set(deadlineMs, () => {
-          resolve({ ok: false, error: lateness(name, message, deadlineMs) });
-        });
-        const settle = (outcome: Outcome<never>): void => {
-          deadlines.cancel(deadline);
-          resolve(outcome);
-        };
-        const refused = post(
-          {
-            message,
-            answer: (value) => settle({ ok: true, value: value as never }),
-            fail: (code, reason) =>
-              settle({ ok: false, error: { code, message: `${name} could not handle "${message.type}": ${reason}` } }),
-          },
-          lane,
-        );
-        if (refused !== null) settle({ ok: false, error: refusal(name, message, refused) });
-      });
-    },
+    put,
+    ask: (message, options) => new Promise((resolve) => put(message, options, resolve)),
   };
+}
+
+type Take = (outcome: Outcome<never>) => void;
+
+interface QuestionOptions {
+  readonly name: string;
+  readonly message: Message;
+  readonly deadlineMs: number;
+  readonly take: Take;
+  readonly deadlines: Deadlines;
+  readonly deliveries: Deliveries;
+}
+
+/** A question under way. One object is its envelope, its deadline and the way of its outcome, as one is made for each call. */
+class Question extends Deadline implements Envelope, Delivery {
+  readonly #options: QuestionOptions;
+  #outcome: Outcome<never> | null = null;
+
+  constructor(options: QuestionOptions) {
+    super();
+    this.#options = options;
+    options.deadlines.add(options.deadlineMs, this);
+  }
+
+  get message(): Message {
+    return this.#options.message;
+  }
+
+  answer(value: unknown): void {
+    this.settle({ ok: true, value: value as never });
+  }
+
+  fail(code: ActorErrorCode, reason: string): void {
+    const { name, message } = this.#options;
+    this.settle({ ok: false, error: { code, message: `${name} could not handle "${message.type}": ${reason}` } });
+  }
+
+  expire(): void {
+    const { name, message, deadlineMs } = this.#options;
+    this.settle({ ok: false, error: lateness(name, message, deadlineMs) });
+  }
+
+  /** The first of answer, failure and deadline is what comes of it. */
+  settle(outcome: Outcome<never>): void {
+    if (this.#outcome !== null) return;
+    this.#outcome = outcome;
+    this.#options.deadlines.cancel(this);
+    this.#options.deliveries.add(this);
+  }
+
+  deliver(): void {
+    if (this.#outcome !== null) this.#options.take(this.#outcome);
+  }
 }
 
 export function lateness(name: string, message: Message, deadlineMs: number): ActorError {

@@ -5,8 +5,8 @@ import type { PlacementAnswers, PlacementMessage, ReplyTo } from "../../messages
 import type { Clock } from "../../ports/clock.ts";
 import type { Lane } from "../kernel/actor.ts";
 import type { Speaking } from "../kernel/far-protocol.ts";
-import type { ActorError } from "../kernel/outcome.ts";
-import type { Reference } from "../kernel/reference.ts";
+import type { ActorError, Outcome as KernelOutcome } from "../kernel/outcome.ts";
+import type { AskOptions, Reference } from "../kernel/reference.ts";
 import type { Notice, PlacementEvent } from "./events.ts";
 
 export type { Change, Notice, PlacementEvent, RouteChange } from "./events.ts";
@@ -54,6 +54,8 @@ export interface PlacementClient {
   readonly events: EventEmitter<PlacementClientEvents>;
   /** Never rejects; whatever keeps the actor from answering is a refusal too. `lane` is that of `laneOf` when absent. */
   ask<M extends PlacementMessage>(message: M, lane?: Lane): Promise<ReplyTo<M["type"]>>;
+  /** The same without a promise. `take` is called once, never before this has returned, and must not throw. */
+  put<M extends PlacementMessage>(message: M, take: (reply: ReplyTo<M["type"]>) => void, lane?: Lane): void;
   /** The answer that carried this reservation did not reach its caller. */
   deliveryFailed(reservationId: string): void;
   readiness(): Promise<ReadinessAnswer>;
@@ -62,6 +64,12 @@ export interface PlacementClient {
 /** Far above any wait of a healthy scheduler, below the patience of callers (proxies give up at 60 s and more). */
 const ANSWER_DEADLINE_MS = 10_000;
 const READINESS_DEADLINE_MS = 2_000;
+
+/** Made once: each call needs one. */
+const ASKING: Readonly<Record<Lane, AskOptions>> = {
+  urgent: { deadlineMs: ANSWER_DEADLINE_MS, lane: "urgent" },
+  normal: { deadlineMs: ANSWER_DEADLINE_MS, lane: "normal" },
+};
 
 /**
  * New work waits behind everything that closes work or says how nodes are: confirms must not be stuck behind a flood of
@@ -82,16 +90,22 @@ export function laneOf(type: PlacementMessage["type"]): Lane {
 
 export function createPlacementClient(reference: PlacementAsker, clock: Clock): PlacementClient {
   const events = new EventEmitter<PlacementClientEvents>();
+  const put = <M extends PlacementMessage>(
+    message: M,
+    take: (reply: ReplyTo<M["type"]>) => void,
+    lane = laneOf(message.type),
+  ): void => {
+    const startedMs = clock.monotonicMs();
+    reference.put<M["type"]>(message as never, ASKING[lane], (outcome) => {
+      const reply = replyOf(outcome);
+      events.emit("answered", { message, reply, durationMs: clock.monotonicMs() - startedMs });
+      take(reply as ReplyTo<M["type"]>);
+    });
+  };
   return {
     events,
-    async ask<M extends PlacementMessage>(message: M, lane = laneOf(message.type)) {
-      const startedMs = clock.monotonicMs();
-      const outcome = await reference.ask<M["type"]>(message as never, { deadlineMs: ANSWER_DEADLINE_MS, lane });
-      const refused = { ok: false, refusal: outcome.ok ? null : refusalOf(outcome.error) };
-      const reply = (outcome.ok ? outcome.value : refused) as ReplyTo<M["type"]>;
-      events.emit("answered", { message, reply, durationMs: clock.monotonicMs() - startedMs });
-      return reply;
-    },
+    put,
+    ask: (message, lane) => new Promise((resolve) => put(message, resolve, lane)),
     deliveryFailed(reservationId) {
       // Refused by a full mailbox it is lost, and the lease ends the reservation instead.
       reference.tell({ type: "delivery_failed", reservationId }, "urgent");
@@ -112,19 +126,29 @@ export function countedAsker(
   events: PlacementClient["events"],
   clock: Clock,
 ): PlacementAsker {
+  const put: PlacementAsker["put"] = (message, options, take) => {
+    const startedMs = clock.monotonicMs();
+    reference.put(message, options, (outcome) => {
+      if (message.type !== "readiness") {
+        const durationMs = clock.monotonicMs() - startedMs;
+        // A type parameter keeps the compiler from leaving out the one type of message.
+        events.emit("answered", { message: message as PlacementMessage, reply: replyOf(outcome), durationMs });
+      }
+      take(outcome);
+    });
+  };
   return {
     tell: (message, lane) => reference.tell(message, lane),
-    async ask(message, options) {
-      const startedMs = clock.monotonicMs();
-      const outcome = await reference.ask(message, options);
-      if (message.type !== "readiness") {
-        const reply = outcome.ok ? outcome.value : { ok: false, refusal: refusalOf(outcome.error) };
-        const durationMs = clock.monotonicMs() - startedMs;
-        events.emit("answered", { message: message as never, reply: reply as never, durationMs });
-      }
-      return outcome;
-    },
+    put,
+    ask: (message, options) => new Promise((resolve) => put(message, options, resolve)),
   };
+}
+
+type AnyReply = ReplyTo<PlacementMessage["type"]>;
+
+/** Whatever kept the actor from answering is a refusal too. */
+function replyOf(outcome: KernelOutcome<unknown>): AnyReply {
+  return outcome.ok ? (outcome.value as AnyReply) : { ok: false, refusal: refusalOf(outcome.error) };
 }
 
 const CODE_OF: Readonly<Record<ActorError["code"], ErrorCode>> = {

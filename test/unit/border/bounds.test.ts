@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { type Bounds, usualBounds } from "../../../src/actors/api/bounds.ts";
 import { createAdmission, type Peer } from "../../../src/actors/api/grpc/admission.ts";
 import { createGrpcListener } from "../../../src/actors/api/grpc/listener.ts";
-import type { Handlers } from "../../../src/actors/api/handled.ts";
+import type { Conclusion, Handlers } from "../../../src/actors/api/handled.ts";
 import { createHttpServer, openAccess } from "../../../src/actors/api/http-server.ts";
 import { openGate } from "../../../src/actors/api/tokens.ts";
 import { systemClock } from "../../../src/ports/clock.ts";
@@ -17,7 +17,8 @@ import { recordingLog } from "../../fakes/log.ts";
 const SHORT = { headWithinMs: 150, requestWithinMs: 300, checkedEveryMs: 20, idleMs: 100, stalledMs: 100 } as const;
 
 async function startHttp(bounds: Partial<Bounds>) {
-  const answer = async () => ({ ok: true, answer: { status: "ok" } }) as const;
+  const answer = (_input: unknown, _caller: unknown, conclusion: Conclusion<unknown>) =>
+    conclusion.finish({ ok: true, answer: { status: "ok" } });
   const server = createHttpServer({
     handlers: new Proxy({} as Handlers, { get: () => answer }),
     metrics: { contentType: "text/plain", text: async () => "" },

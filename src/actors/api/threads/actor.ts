@@ -11,7 +11,7 @@
  * The kernel of the system shares new connections out among the sockets that listen (SO_REUSEPORT, socket(7)). When a
  * thread dies, its sockets go, and new connections reach the others until its next life listens.
  */
-import { refuse } from "../../../messages/errors.ts";
+import { type Refusal, refuse } from "../../../messages/errors.ts";
 import { describeThrown } from "../../../messages/thrown.ts";
 import type { DirectoryMessage, DirectoryReplies } from "../../directory/client.ts";
 import type { Actor, ActorContext, Answer } from "../../kernel/actor.ts";
@@ -190,14 +190,18 @@ class ApiThread implements Actor<ApiThreadMessage> {
 function withLiveness(handlers: Handlers, desk: Desk): Handlers {
   return {
     ...handlers,
-    async healthz(input, caller) {
-      const outcome = await desk.ask({ type: "alive" }, { deadlineMs: ALIVE_DEADLINE_MS, lane: "urgent" });
-      if (outcome.ok) return handlers.healthz(input, caller);
-      const message = "the scheduler's main thread does not answer";
-      return { ok: false, refusal: refuse("unavailable", message, { retry: "unchanged" }) };
+    healthz(input, caller, conclusion) {
+      desk.put({ type: "alive" }, { deadlineMs: ALIVE_DEADLINE_MS, lane: "urgent" }, (outcome) => {
+        if (outcome.ok) handlers.healthz(input, caller, conclusion);
+        else conclusion.finish({ ok: false, refusal: SILENT_MAIN_THREAD });
+      });
     },
   };
 }
+
+const SILENT_MAIN_THREAD: Refusal = refuse("unavailable", "the scheduler's main thread does not answer", {
+  retry: "unchanged",
+});
 
 function materialOf({ cert, key, clientCa }: NonNullable<Admission["tls"]>): TlsMaterial {
   return { cert: Buffer.from(cert), key: Buffer.from(key), clientCa: clientCa === null ? null : Buffer.from(clientCa) };

@@ -1,0 +1,83 @@
+import { expect, test } from "vitest";
+import type { Answer, Message } from "../../../src/actors/kernel/actor.ts";
+import type { Outcome } from "../../../src/actors/kernel/outcome.ts";
+import { createReference } from "../../../src/actors/kernel/reference.ts";
+import { ActorSystem } from "../../../src/actors/kernel/system.ts";
+import { seededRandom } from "../../../src/ports/random.ts";
+import { fakeClock, turns } from "../../fakes/clock.ts";
+import { recordingLog } from "../../fakes/log.ts";
+
+interface Count extends Message {
+  readonly type: "number";
+  readonly value: number;
+}
+
+/** An actor that answers what it was sent, when it is drained; what is sent to it at `capacity` is refused. */
+function startEcho(capacity = 100) {
+  const clock = fakeClock();
+  const system = new ActorSystem({ clock, random: seededRandom(1), logFor: () => recordingLog() });
+  const log: string[] = [];
+  const answers: (() => void)[] = [];
+  const echo = system.spawnLocal<Count, { number: number }>(
+    "echo",
+    {
+      create: () => ({
+        receive: ({ value }: Count, answer: Answer) => void answers.push(() => answer(value)),
+        drained: () => {
+          for (const answer of answers.splice(0)) answer();
+          log.push("drained");
+        },
+      }),
+    },
+    { mailboxCapacity: capacity },
+  );
+  const put = (value: number, take: (outcome: Outcome<number>) => void) =>
+    echo.put({ type: "number", value }, { deadlineMs: 100 }, take);
+  return { clock, log, put };
+}
+
+test("a question is taken when the turn that answers it is through, in the order of the answers", async () => {
+  const { log, put } = startEcho();
+  for (const value of [1, 2, 3]) put(value, (outcome) => void log.push(outcome.ok ? String(outcome.value) : "lost"));
+  expect(log).toEqual([]);
+  await turns();
+  expect(log).toEqual(["drained", "1", "2", "3"]);
+});
+
+test("one that is refused at once is taken after put has returned all the same", async () => {
+  const { log, put } = startEcho(1);
+  put(1, () => void log.push("taken"));
+  put(2, (outcome) => void log.push(outcome.ok ? "answered" : outcome.error.code));
+  log.push("returned");
+  await turns();
+  expect(log).toEqual(["returned", "mailbox_full", "drained", "taken"]);
+});
+
+test("answer, failure and deadline settle it once, whichever comes first", async () => {
+  const clock = fakeClock();
+  const outcomes: Outcome<number>[] = [];
+  let envelope: Parameters<Parameters<typeof createReference>[2]>[0] | null = null;
+  const reference = createReference<Count, { number: number }>("slow", clock, (posted) => {
+    envelope = posted;
+    return null;
+  });
+  const ask = () =>
+    reference.put({ type: "number", value: 1 }, { deadlineMs: 100 }, (outcome) => void outcomes.push(outcome));
+  const ways: readonly (() => void)[] = [
+    () => envelope?.answer?.(7),
+    () => envelope?.fail?.("failed", "because"),
+    () => clock.advance(100),
+  ];
+  for (const first of ways) {
+    ask();
+    first();
+    for (const other of ways) other();
+    await turns(1);
+  }
+  expect(outcomes).toEqual([
+    { ok: true, value: 7 },
+    { ok: false, error: { code: "failed", message: 'slow could not handle "number": because' } },
+    { ok: false, error: { code: "deadline", message: 'slow did not answer "number" within 100 ms' } },
+  ]);
+  expect(clock.pending).toBe(0);
+});
