@@ -67,8 +67,8 @@ export const SCHEDULER_SETTINGS = {
   apiThreads: {
     key: "api_threads",
     value: "COUNT",
-    help: "threads that answer HTTP on the one port, 1 to 64; auto: as many as the cores are good for",
-    shownDefault: "auto",
+    help: "threads that answer HTTP on its one port, 1 to 64; gRPC stays in the main thread",
+    shownDefault: "auto: half of the cores, 1 to 3",
     schema: apiThreadsSchema,
   },
   stateDir: {

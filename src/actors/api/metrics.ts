@@ -118,7 +118,12 @@ function addActorMetrics(registry: Registry, { system, placementEvents }: Metric
     labelNames: ["actor"],
     registers,
     collect() {
-      for (const { actor, depth } of system.status()) this.set({ actor }, depth);
+      for (const { actor, depth } of system.status()) {
+        this.set({ actor }, depth);
+        // The two below have a series of each actor, also of those that are made after them, before anything happens.
+        rejected.inc({ actor }, 0);
+        failures.inc({ actor }, 0);
+      }
     },
   });
   const rejected = new Counter({
@@ -133,10 +138,6 @@ function addActorMetrics(registry: Registry, { system, placementEvents }: Metric
     labelNames: ["actor"],
     registers,
   });
-  for (const { actor } of system.status()) {
-    rejected.inc({ actor }, 0);
-    failures.inc({ actor }, 0);
-  }
   system.events.on("refused", ({ actor }) => rejected.inc({ actor }));
   system.events.on("failed", ({ actor }) => failures.inc({ actor }));
   // The placement core answers for what its handlers throw, so the kernel never sees it.

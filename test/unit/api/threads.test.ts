@@ -36,6 +36,7 @@ describe("three threads", () => {
     const { text } = await callFresh(api.url, { path: "/metrics" });
     for (const actor of ["api-1", "api-2", "api-3", "placement"]) {
       expect(text).toContain(`evenkeel_mailbox_depth{actor="${actor}"} `);
+      expect(text).toContain(`evenkeel_actor_failures_total{actor="${actor}"} 0`);
     }
   });
 

@@ -139,6 +139,20 @@ test("while the other thread handles nothing the port is bounded, each lane for 
   expect(reference.tell(asking("echo", 2))).toBeNull();
 });
 
+test("a question that nobody waits for any more takes up room until it comes back", async () => {
+  const clock = fakeClock();
+  const { port1, port2 } = new MessageChannel();
+  ports.push(port1, port2);
+  const reference = new FarReferences(port2, clock, 1).reference("stuck");
+  const asked = reference.ask(asking("echo"), DEADLINE);
+  clock.advance(1_000);
+  expect(await asked).toMatchObject({ ok: false, error: { code: "deadline" } });
+  expect(reference.tell(asking("echo"))).toMatchObject({ code: "mailbox_full" });
+  expect(reference.tell(asking("echo"), "urgent")).toBeNull();
+  serveReferences(port1, { stuck: { tell: () => null, ask: async () => ({ ok: true, value: null }) } });
+  await vi.waitFor(() => expect(reference.tell(asking("echo"))).toBeNull());
+});
+
 test("a handler that throws, and an answer or a message that is no plain data, fail that question only", async () => {
   const { reference, posts } = newWorld();
   const notPlain = () => undefined;

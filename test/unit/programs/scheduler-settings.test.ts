@@ -1,9 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { defaultPlacementConfig } from "../../../src/actors/placement/config.ts";
 import { isLoopback } from "../../../src/programs/address.ts";
+import { usualApiThreads } from "../../../src/programs/api-threads.ts";
 import { flagOf, variableOf } from "../../../src/programs/options.ts";
 import {
   placementConfigOf,
@@ -34,6 +35,24 @@ describe("the scheduler's settings", () => {
       expect(keys).toContain(key);
     expect(flagOf(SCHEDULER_SETTINGS.confirmedUnseenTtlMs)).toBe("--confirmed-unseen-ttl");
     expect(variableOf(SCHEDULER_SETTINGS.confirmedUnseenTtlMs)).toBe("EVENKEEL_CONFIRMED_UNSEEN_TTL");
+  });
+
+  test("API threads are chosen by the cores, at most as many as one placement thread feeds, unless a number is given", () => {
+    expect([1, 2, 3, 4, 5, 6, 8, 64].map(usualApiThreads)).toEqual([1, 1, 1, 2, 2, 3, 3, 3]);
+    const file = join(folder, "threads.json");
+    writeFileSync(file, JSON.stringify({ api_threads: 4 }));
+    const resolve = (flags: object, environment: NodeJS.ProcessEnv = {}, from: string | null = null) =>
+      resolveSchedulerSettings({ flags: { ...flags }, environment, file: from }).apiThreads;
+    expect(resolve({})).toBe(usualApiThreads(availableParallelism()));
+    expect(resolve({ apiThreads: "auto" }, {}, file)).toBe(usualApiThreads(availableParallelism()));
+    expect(resolve({}, {}, file)).toBe(4);
+    expect(resolve({}, { EVENKEEL_API_THREADS: "64" }, file)).toBe(64);
+    expect(resolve({ apiThreads: "1" }, { EVENKEEL_API_THREADS: "64" }, file)).toBe(1);
+    for (const wrong of ["0", "65", "1.5", "-1", "many"]) {
+      expect(() => resolve({ apiThreads: wrong })).toThrow(
+        `--api-threads: "${wrong}" is not a whole number from 1 to 64, or auto`,
+      );
+    }
   });
 
   test("nested keys come in the units of the wire and go in those of the core", () => {
