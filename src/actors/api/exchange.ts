@@ -1,10 +1,10 @@
 /** One call of an endpoint: what it sends is checked, its handler does it, and what came of that is answered. */
-import type { FastifyReply, FastifyRequest } from "fastify";
-import type { Endpoint } from "../../messages/http/endpoints.ts";
-import { nothing } from "../../messages/http/endpoints.ts";
+import type { FastifyReply } from "fastify";
+import type { Refusal } from "../../messages/errors.ts";
+import { type Endpoint, nothing } from "../../messages/http/endpoints.ts";
 import type { Conclusion, Handled } from "./handled.ts";
 import { sendRefusal } from "./problems.ts";
-import { compiledValidatorOf, type RefusalError, type Validator, validatorOf } from "./validation.ts";
+import { compiledValidatorOf, type Validator, validatorOf } from "./validation.ts";
 
 /** The parts of a request that its endpoint reads; those that nothing reads need no check. */
 export interface Input {
@@ -13,31 +13,23 @@ export interface Input {
   readonly body: unknown;
 }
 
-/** What was sent, or why it is not taken. */
-export type Read = (request: FastifyRequest) => Input | RefusalError;
+/** Null: it is taken, and each part is now what its schema makes of it. */
+export type Check = (input: { -readonly [Part in keyof Input]: unknown }) => Refusal | null;
 
-export function readerOf({ method, params, query, body, hot = false }: Endpoint): Read {
-  const checkOf = hot ? compiledValidatorOf : validatorOf;
-  const ofParams = params === nothing ? null : checkOf(params, "params");
-  const ofBody = method === "post" ? checkOf(body, "body") : null;
-  const ofQuery = query === nothing ? null : validatorOf(query, "query");
-  return (request) => {
-    const input = { params: request.params, query: request.query, body: request.body };
-    return (
-      (ofParams === null ? null : takePart(input, "params", ofParams)) ??
-      (ofBody === null ? null : takePart(input, "body", ofBody)) ??
-      (ofQuery === null ? null : takePart(input, "query", ofQuery)) ??
-      input
-    );
+export function checkOf({ method, params, query, body, hot = false }: Endpoint): Check {
+  const checkPart = hot ? compiledValidatorOf : validatorOf;
+  const checks: [keyof Input, Validator][] = [];
+  if (params !== nothing) checks.push(["params", checkPart(params, "params")]);
+  if (method === "post") checks.push(["body", checkPart(body, "body")]);
+  if (query !== nothing) checks.push(["query", validatorOf(query, "query")]);
+  return (input) => {
+    for (const [part, check] of checks) {
+      const checked = check(input[part]);
+      if (!checked.ok) return checked.refusal;
+      input[part] = checked.value;
+    }
+    return null;
   };
-}
-
-function takePart(input: { -readonly [Part in keyof Input]: unknown }, part: keyof Input, check: Validator) {
-  // A POST without a body says the same as one with an empty object.
-  const { value, error } = check(part === "body" && input.body === undefined ? {} : input[part]);
-  if (error !== undefined) return error;
-  input[part] = value;
-  return null;
 }
 
 /** The answer to one call. It is sent in the turn in which the handler has finished. */

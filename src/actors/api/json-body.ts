@@ -1,70 +1,117 @@
-import { isUtf8 } from "node:buffer";
-import type { FastifyInstance } from "fastify";
-import { refuse } from "../../messages/errors.ts";
-import { excessOf, nestsTooDeep, shapeOf, survey } from "./json-text.ts";
-import { RefusalError } from "./validation.ts";
-
 /**
  * JSON in UTF-8 and nothing else: other types are refused, which also keeps web pages of other origins from posting to a
  * scheduler on loopback without asking first. An empty body is an empty object. Names that reach a prototype or stand
  * twice in one object are refused, and so is more than anybody means to send: at 8 MiB, made of the dearest values,
  * parsing and checking would take seconds in which nothing else is answered.
  */
-export function acceptJsonBodies(app: FastifyInstance): void {
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser("application/json", { parseAs: "buffer" }, (request, bytes, done) => {
-    const refusal = refuseEncoding(request.headers, bytes as Buffer);
-    if (refusal !== null) return done(refusal);
-    const text = bytes.toString();
-    if (text.length === 0) return done(null, {});
-    try {
-      done(null, parseBody(text));
-    } catch (error) {
-      done(error as Error);
-    }
+import { isUtf8 } from "node:buffer";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import { type Refusal, refuse } from "../../messages/errors.ts";
+import { excessOf, nestsTooDeep, shapeOf, survey } from "./json-text.ts";
+
+export type Body =
+  | { readonly ok: true; readonly value: unknown }
+  /** What was sent of it may not have been read: the connection cannot be used again. */
+  | { readonly ok: false; readonly refusal: Refusal };
+
+/**
+ * Reads a request's body whole. `take` is called once: at once where the head decides, else when the body is there or has
+ * grown too long, and never when its sender is gone before.
+ */
+export function readJsonBody(request: IncomingMessage, bytesMax: number, take: (body: Body) => void): void {
+  const { headers } = request;
+  const length = headers["content-length"];
+  const type = headers["content-type"];
+  if (type === undefined && headers["transfer-encoding"] === undefined && (length === undefined || length === "0")) {
+    take(EMPTY);
+    return;
+  }
+  const refusal = refuseHead(headers) ?? (Number(length) > bytesMax ? tooLong(bytesMax) : null);
+  if (refusal !== null) {
+    take({ ok: false, refusal });
+    return;
+  }
+  readBytes(request, bytesMax, (bytes) =>
+    take(bytes === null ? { ok: false, refusal: tooLong(bytesMax) } : parse(bytes)),
+  );
+}
+
+const EMPTY: Body = { ok: true, value: {} };
+
+/** Null: more than `bytesMax` have come. */
+function readBytes(request: IncomingMessage, bytesMax: number, take: (bytes: Buffer | null) => void): void {
+  // Nearly every body comes in one piece.
+  let first: Buffer | null = null;
+  let pieces: Buffer[] | null = null;
+  let bytes = 0;
+  let isOver = false;
+  request.on("data", (piece: Buffer) => {
+    if (isOver) return;
+    bytes += piece.length;
+    if (bytes > bytesMax) {
+      isOver = true;
+      take(null);
+    } else if (first === null) first = piece;
+    else if (pieces === null) pieces = [first, piece];
+    else pieces.push(piece);
+  });
+  request.on("end", () => {
+    if (!isOver) take(pieces === null ? (first ?? NO_BYTES) : Buffer.concat(pieces, bytes));
   });
 }
 
-/** Throws a refusal. */
-function parseBody(text: string): unknown {
+const NO_BYTES = Buffer.alloc(0);
+
+function parse(bytes: Buffer): Body {
+  const text = bytes.toString();
+  if (text.length === 0) return EMPTY;
+  // Where a sequence is none of UTF-8, this character stands in the text; it may also have been sent.
+  if (text.includes("\ufffd") && !isUtf8(bytes)) return wrongBody("the body is not UTF-8");
+  // No sender of JSON may add it (RFC 8259, 8.1), and it is no part of the text.
+  if (text.startsWith("\ufeff")) return wrongBody("the body begins with a byte order mark");
   const shape = shapeOf(text);
-  if (nestsTooDeep(shape)) throw wrongBody("the body is nested too deeply");
+  if (nestsTooDeep(shape)) return wrongBody("the body is nested too deeply");
   const excess = excessOf(shape);
   if (excess !== null) {
-    throw new RefusalError(refuse("payload_too_large", `the body has ${excess}`, { field: "body" }));
+    return { ok: false, refusal: refuse("payload_too_large", `the body has ${excess}`, { field: "body" }) };
   }
-  let parsed: unknown;
+  let value: unknown;
   try {
-    parsed = JSON.parse(text);
+    value = JSON.parse(text);
   } catch {
     // The parser's own message quotes the body, which may hold a token.
-    throw wrongBody("the body is not valid JSON");
+    return wrongBody("the body is not valid JSON");
   }
-  const { members, reachesPrototype } = survey(parsed);
-  if (reachesPrototype) throw wrongBody("the body has a name __proto__, or prototype under constructor; leave it out");
-  if (members !== shape.members) throw wrongBody("the body has a name twice in one object");
-  return parsed;
+  const { members, reachesPrototype } = survey(value);
+  if (reachesPrototype) return wrongBody("the body has a name __proto__, or prototype under constructor; leave it out");
+  if (members !== shape.members) return wrongBody("the body has a name twice in one object");
+  return { ok: true, value };
 }
 
-/** The three bytes of UTF-8's mark: no sender of JSON may add it (RFC 8259, 8.1), and it is no part of the text. */
-const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
+const JSON_TYPE = "application/json";
+const CHARSET = /;\s*charset\s*=\s*"?([^\s";]*)/i;
 
-function refuseEncoding(
-  headers: { readonly "content-type"?: string | undefined; readonly "content-encoding"?: string | undefined },
-  bytes: Buffer,
-): RefusalError | null {
-  const encoding = headers["content-encoding"] ?? "identity";
-  if (encoding !== "identity") return wrongHeader("content-encoding", "must be identity: bodies are not compressed");
-  const [, charset = "utf-8"] = /;\s*charset\s*=\s*"?([^\s";]*)/i.exec(headers["content-type"] ?? "") ?? [];
-  if (!/^utf-?8$/i.test(charset)) return wrongHeader("content-type", "must be application/json in UTF-8");
-  if (!isUtf8(bytes)) return wrongBody("the body is not UTF-8");
-  return bytes.subarray(0, 3).equals(BYTE_ORDER_MARK) ? wrongBody("the body begins with a byte order mark") : null;
+function refuseHead(headers: IncomingHttpHeaders): Refusal | null {
+  const type = headers["content-type"] ?? "";
+  // Most say nothing else.
+  if (type !== JSON_TYPE) {
+    const [essence = ""] = type.split(";", 1);
+    if (essence.trim().toLowerCase() !== JSON_TYPE) return wrongHeader("content-type", "must be application/json");
+    const [, charset = "utf-8"] = CHARSET.exec(type) ?? [];
+    if (!/^utf-?8$/i.test(charset)) return wrongHeader("content-type", "must be application/json in UTF-8");
+  }
+  if ((headers["content-encoding"] ?? "identity") === "identity") return null;
+  return wrongHeader("content-encoding", "must be identity: bodies are not compressed");
 }
 
-function wrongHeader(field: string, due: string): RefusalError {
-  return new RefusalError(refuse("invalid_argument", `${field} ${due}`, { field }));
+function tooLong(bytesMax: number): Refusal {
+  return refuse("payload_too_large", `the body is longer than ${bytesMax} bytes`, { bytes_max: bytesMax });
 }
 
-function wrongBody(message: string): RefusalError {
-  return new RefusalError(refuse("invalid_argument", message, { field: "body" }));
+function wrongHeader(field: string, due: string): Refusal {
+  return refuse("invalid_argument", `${field} ${due}`, { field });
+}
+
+function wrongBody(message: string): Body {
+  return { ok: false, refusal: refuse("invalid_argument", message, { field: "body" }) };
 }

@@ -2,7 +2,6 @@
 import type { FastifyError, FastifyReply } from "fastify";
 import { httpStatusOf, type Refusal, refuse } from "../../messages/errors.ts";
 import { problemOf } from "../../messages/http/problem.ts";
-import { RefusalError } from "./validation.ts";
 
 /** A full mailbox is worked off within a second, or the process has other troubles. */
 const RETRY_AFTER_S = 1;
@@ -16,23 +15,13 @@ export function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply
     .send(JSON.stringify(problemOf(refusal)));
 }
 
-/** What went wrong before or in a handler; null: nothing that the caller could have done about it. */
-export function refusalOfError(error: unknown, bodyBytesMax: number): Refusal | null {
-  if (error instanceof RefusalError) return error.refusal;
+/** What Fastify refuses before a handler is reached; null: nothing that the caller could have done about it. */
+export function refusalOfError(error: unknown): Refusal | null {
   switch ((error as Partial<FastifyError>).code) {
-    case "FST_ERR_CTP_BODY_TOO_LARGE":
-      return refuse("payload_too_large", `the body is longer than ${bodyBytesMax} bytes`, { bytes_max: bodyBytesMax });
-    case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
-      return refuse("invalid_argument", "content-type must be application/json", { field: "content-type" });
-    case "FST_ERR_CTP_INVALID_CONTENT_LENGTH":
-      return refuse("invalid_argument", "content-length does not match the body", { field: "content-length" });
     case "FST_ERR_BAD_URL":
       return refuse("invalid_argument", "the path is not valid percent-encoded UTF-8", { field: "path" });
     case "FST_ERR_MAX_PARAM_LENGTH":
       return refuse("invalid_argument", "a name in the path is too long", { field: "path" });
-    case "ECONNRESET":
-      // Its caller is gone in the middle of the body; nobody will read this.
-      return refuse("invalid_argument", "the body has not arrived whole", { field: "body" });
     default:
       return null;
   }

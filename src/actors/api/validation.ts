@@ -4,21 +4,11 @@ import { z } from "zod";
 import { type Refusal, refuse } from "../../messages/errors.ts";
 import { describeIssue } from "../../messages/http/scalars.ts";
 
-/** A refusal on its way through Fastify to the error handler. */
-export class RefusalError extends Error {
-  readonly refusal: Refusal;
-  constructor(refusal: Refusal) {
-    super(refusal.message);
-    this.refusal = refusal;
-  }
-}
-
 const OPTIONS = { error: describeIssue } as const;
 
-export interface Checked {
-  readonly value?: unknown;
-  readonly error?: RefusalError;
-}
+export type Checked =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly refusal: Refusal };
 
 export type Validator = (given: unknown) => Checked;
 
@@ -29,12 +19,11 @@ export type Validator = (given: unknown) => Checked;
 export function validatorOf(schema: z.ZodType, where: string): Validator {
   return (given) => {
     const parsed = schema.safeParse(given, OPTIONS);
-    if (parsed.success) return { value: parsed.data };
+    if (parsed.success) return { ok: true, value: parsed.data };
     const [issue] = parsed.error.issues;
     const field = fieldOf(issue?.path ?? []) || where;
-    return {
-      error: new RefusalError(refuse("invalid_argument", `${field} ${issue?.message ?? "is not valid"}`, { field })),
-    };
+    const message = `${field} ${issue?.message ?? "is not valid"}`;
+    return { ok: false, refusal: refuse("invalid_argument", message, { field }) };
   };
 }
 
@@ -46,7 +35,7 @@ export function validatorOf(schema: z.ZodType, where: string): Validator {
 export function compiledValidatorOf(schema: z.ZodType, where: string): Validator {
   const takes = ajv.compile(z.toJSONSchema(schema, { target: "draft-7", io: "output" }));
   const judge = validatorOf(schema, where);
-  return (given) => (takes(given) ? { value: given } : judge(given));
+  return (given) => (takes(given) ? { ok: true, value: given } : judge(given));
 }
 
 /** `unicode: false`: lengths are those of JavaScript, as zod counts them. */

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Checked, compiledValidatorOf, validatorOf } from "../../../src/actors/api/validation.ts";
-import { ENDPOINTS, type Endpoint } from "../../../src/messages/http/endpoints.ts";
+import { compiledValidatorOf, validatorOf } from "../../../src/actors/api/validation.ts";
+import { ENDPOINTS, type Endpoint, nothing } from "../../../src/messages/http/endpoints.ts";
 
 const RUNS = { seed: 14_142, numRuns: 3_000 };
 
@@ -83,25 +83,43 @@ function changed(body: unknown, { place, value, adds }: { place: number; value: 
   return body;
 }
 
-function said({ value, error }: Checked): unknown {
-  return error === undefined ? { value } : { refusal: error.refusal };
-}
-
 describe.each(HOT)("the compiled check of %s", (name, { body }) => {
   const compiled = compiledValidatorOf(body, "body");
   const plain = validatorOf(body, "body");
 
   test("takes a body with every field, and hands it on as it is", () => {
     const given = structuredClone(FULL[name]);
-    expect(compiled(given).value).toBe(given);
-    expect(given).toEqual(plain(FULL[name]).value);
+    const checked = compiled(given);
+    expect(checked.ok && checked.value === given).toBe(true);
+    expect(checked).toEqual(plain(FULL[name]));
   });
 
   test("says of any body what the schema says, defaults, unknown fields and refusals included", () => {
     fc.assert(
       fc.property(fc.array(change, { maxLength: 4 }), (changes) => {
         const given = changes.reduce<unknown>(changed, structuredClone(FULL[name]));
-        expect(said(compiled(structuredClone(given)))).toEqual(said(plain(given)));
+        expect(compiled(structuredClone(given))).toEqual(plain(given));
+      }),
+      RUNS,
+    );
+  });
+});
+
+const PARAMS = HOT.filter(([, { params }]) => params !== nothing);
+
+describe.each(PARAMS)("the compiled check of the path of %s", (_name, { params, path }) => {
+  const [, parameter = ""] = /\{(\w+)\}/.exec(path) ?? [];
+
+  test("says of any name what the schema says", () => {
+    const [compiled, plain] = [compiledValidatorOf(params, "params"), validatorOf(params, "params")];
+    const name = fc.oneof(
+      fc.string({ unit: "binary", maxLength: 300 }),
+      fc.string({ unit: "grapheme-ascii", minLength: 250, maxLength: 260 }),
+      fc.constantFrom("", "rt_0123", "x".repeat(256), "x".repeat(257), "a b", "é"),
+    );
+    fc.assert(
+      fc.property(name, (given) => {
+        expect(compiled({ [parameter]: given })).toEqual(plain({ [parameter]: given }));
       }),
       RUNS,
     );
