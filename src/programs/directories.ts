@@ -4,9 +4,9 @@ import { artifactsActor } from "../actors/directory/artifacts/actor.ts";
 import type { ArtifactsMessage, ArtifactsReference, ArtifactsReplies } from "../actors/directory/artifacts/client.ts";
 import type {
   AssignmentChange,
-  Directory,
   DirectoryEvents,
   DirectoryMessage,
+  DirectoryReference,
   DirectoryReplies,
 } from "../actors/directory/client.ts";
 import { cpuTemplatesActor } from "../actors/directory/cpu-template/actor.ts";
@@ -26,7 +26,7 @@ import type { SchedulerSettings } from "./scheduler-settings.ts";
 /** What no placement decision reads, each with an actor of its own. */
 export interface Directories {
   /** Assignments; nodes that go are told to the others, too. */
-  readonly directory: Directory;
+  readonly directory: DirectoryReference;
   readonly directoryEvents: EventEmitter<DirectoryEvents>;
   readonly artifacts: ArtifactsReference;
   readonly peers: PeersReference;

@@ -2,10 +2,10 @@ import { createHandlers } from "../actors/api/handlers.ts";
 import { type Access, createHttpServer, type HttpApi } from "../actors/api/http-server.ts";
 import type { Metrics } from "../actors/api/metrics.ts";
 import { startApiThreads } from "../actors/api/threads/client.ts";
-import type { Directory } from "../actors/directory/client.ts";
+import type { DirectoryReference } from "../actors/directory/client.ts";
 import type { Log } from "../actors/kernel/actor.ts";
 import type { ActorSystem } from "../actors/kernel/system.ts";
-import type { PlacementAsker, PlacementClient } from "../actors/placement/client.ts";
+import type { FarPlacement, PlacementClient } from "../actors/placement/client.ts";
 import type { Clock } from "../ports/clock.ts";
 import { packageVersion } from "./package-version.ts";
 import type { SchedulerSettings } from "./scheduler-settings.ts";
@@ -18,13 +18,13 @@ export interface HttpApiParts {
   readonly clock: Clock;
   readonly placement: PlacementClient;
   /** The same, for other threads. */
-  readonly asker: PlacementAsker;
-  readonly directory: Directory;
+  readonly far: FarPlacement;
+  readonly directory: DirectoryReference;
   readonly metrics: Metrics;
 }
 
 /** The HTTP API on the scheduler's actors: in this thread, or in as many threads of its own as the settings say. */
-export function createHttpApi({ system, settings, asker, ...parts }: HttpApiParts): HttpApi {
+export function createHttpApi({ system, settings, far, ...parts }: HttpApiParts): HttpApi {
   const { access, placement, directory, metrics, clock, log } = parts;
   const version = packageVersion();
   if (settings.apiThreads === 1) {
@@ -33,5 +33,5 @@ export function createHttpApi({ system, settings, asker, ...parts }: HttpApiPart
   }
   const count = settings.apiThreads;
   log.info({ apiThreads: count }, `${count} threads answer HTTP; placement and gRPC stay in the main thread`);
-  return startApiThreads(system, { count, placement: asker, directory, metrics, access, version });
+  return startApiThreads(system, { count, placement: far, directory, metrics, access, version });
 }

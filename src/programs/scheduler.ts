@@ -6,8 +6,8 @@ import type { ActorSystem } from "../actors/kernel/system.ts";
 import { placementActor } from "../actors/placement/actor.ts";
 import { logChanges } from "../actors/placement/change-log.ts";
 import {
-  countedAsker,
   createPlacementClient,
+  farPlacement,
   type PlacementActorMessage,
   type PlacementClient,
   type PlacementEvents,
@@ -131,7 +131,7 @@ export function startScheduler({ system, settings, access, log, clock, eventLog 
   logChanges(placementEvents, log);
   const placement = createPlacementClient(reference, clock);
   const metrics = createMetrics({ strategy: settings.strategy, placement, placementEvents, directoryEvents, system });
-  const asker = countedAsker(reference, placement.events, clock);
-  const http = createHttpApi({ system, settings, access, log, clock, placement, asker, directory, metrics });
+  const far = farPlacement(reference, placement.events, clock);
+  const http = createHttpApi({ system, settings, access, log, clock, placement, far, directory, metrics });
   return { http, placement, directories };
 }

@@ -32,7 +32,10 @@ export interface LookupAnswer {
 
 export type DirectoryReplies = { lookup: LookupAnswer };
 
-export type Directory = Pick<Reference<DirectoryMessage, DirectoryReplies>, "tell" | "ask">;
+/** What other threads are given. */
+export type DirectoryReference = Pick<Reference<DirectoryMessage, DirectoryReplies>, "tell" | "ask" | "put">;
+
+export type Directory = Pick<DirectoryReference, "tell" | "ask">;
 
 /** Notifications for logs and metrics. */
 export interface DirectoryEvents {

@@ -1,6 +1,6 @@
 import type { Message } from "../kernel/actor.ts";
 import type { Reference } from "../kernel/reference.ts";
-import type { Directory } from "./client.ts";
+import type { DirectoryReference } from "./client.ts";
 
 /** A node has unregistered or is forgotten, and what is kept of it goes. */
 export interface NodeGone extends Message {
@@ -10,11 +10,12 @@ export interface NodeGone extends Message {
 
 /** The directory as the placement actor sees it; whatever is said there of nodes that go is told to the others too. */
 export function withDepartures(
-  directory: Directory,
+  directory: DirectoryReference,
   listeners: readonly Pick<Reference<NodeGone>, "tell">[],
-): Directory {
+): DirectoryReference {
   return {
     ask: directory.ask,
+    put: directory.put,
     tell(message, lane) {
       if (message.type === "routes") {
         for (const change of message.changes) {

@@ -32,6 +32,9 @@ export type Settled = readonly [number: number, outcome: Outcome<unknown>];
 export interface AnyReference {
   tell(message: never, lane?: Lane): ActorError | null;
   ask(message: never, options: AskOptions): Promise<Outcome<unknown>>;
+  put(message: never, options: AskOptions, take: (outcome: Outcome<unknown>) => void): void;
+  /** Told, where it is there, that whoever asked this from another thread has ended before the outcome. */
+  undelivered?(message: never, outcome: Outcome<unknown>): void;
 }
 
 /** The actors that another one may speak to, by the names it knows them under. */
@@ -47,6 +50,6 @@ export function referenceTo<M extends Message, R extends Replies>(
 ): Speaking<M, R> {
   const reference = references[name];
   if (reference === undefined) throw new Error(`it was given no actor "${name}" to speak to`);
-  // What it understands is between whoever spawns the actor and the actor's module, like the type of its \`init\`.
+  // What it understands is between whoever spawns the actor and the actor's module, like the type of its `init`.
   return reference as unknown as Speaking<M, R>;
 }

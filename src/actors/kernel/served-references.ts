@@ -6,10 +6,12 @@ import type { Posted, References, Settled } from "./far-protocol.ts";
 /**
  * Hands what comes by the port to the actors, and back what they answer. Whether a mailbox is full and how long an
  * answer may take is decided here, by the references themselves, as for an asker of this thread. When the other thread
- * ends, the port closes; what is answered later is dropped.
+ * ends, the port closes, and what is answered later is undelivered. Answers that were on their way then are lost: nobody
+ * can tell whether they were used.
  */
 export function serveReferences(port: MessagePort, references: References): void {
   let settled: Settled[] = [];
+  let closed = false;
 
   const flush = (): void => {
     const batch = settled;
@@ -18,11 +20,14 @@ export function serveReferences(port: MessagePort, references: References): void
   };
 
   const settle = (each: Settled): void => {
-    // Ticks run when no microtask is left: by then all that one turn of a mailbox, or one commit, answers has arrived.
+    // A tick runs when no microtask is left: by then all that one turn of a mailbox, or one commit, answers has come.
     if (settled.length === 0) process.nextTick(flush);
     settled.push(each);
   };
 
+  port.on("close", () => {
+    closed = true;
+  });
   port.on("message", (batch: readonly Posted[]) => {
     for (const [number, to, message, lane, deadlineMs] of batch) {
       const reference = references[to];
@@ -33,7 +38,10 @@ export function serveReferences(port: MessagePort, references: References): void
         const error = reference.tell(message as never, lane);
         settle([number, error === null ? { ok: true, value: null } : { ok: false, error }]);
       } else {
-        reference.ask(message as never, { deadlineMs, lane }).then((outcome) => settle([number, outcome]));
+        reference.put(message as never, { deadlineMs, lane }, (outcome) => {
+          if (closed) reference.undelivered?.(message as never, outcome);
+          else settle([number, outcome]);
+        });
       }
     }
   });

@@ -117,15 +117,17 @@ export function createPlacementClient(reference: PlacementAsker, clock: Clock): 
   };
 }
 
+/** The placement actor, as other threads are given it. */
+export interface FarPlacement extends PlacementAsker {
+  /** Whoever asked ended, with its thread, before the outcome. */
+  undelivered(message: PlacementActorMessage, outcome: KernelOutcome<unknown>): void;
+}
+
 /**
  * The reference for clients in other threads: what they ask counts here, as if the client of `events` had asked it. Times
  * are those of this thread, without the way to the other and back.
  */
-export function countedAsker(
-  reference: PlacementAsker,
-  events: PlacementClient["events"],
-  clock: Clock,
-): PlacementAsker {
+export function farPlacement(reference: PlacementAsker, events: PlacementClient["events"], clock: Clock): FarPlacement {
   const put: PlacementAsker["put"] = (message, options, take) => {
     const startedMs = clock.monotonicMs();
     reference.put(message, options, (outcome) => {
@@ -141,6 +143,13 @@ export function countedAsker(
     tell: (message, lane) => reference.tell(message, lane),
     put,
     ask: (message, options) => new Promise((resolve) => put(message, options, resolve)),
+    undelivered({ type }, outcome) {
+      if (type !== "schedule" || !outcome.ok) return;
+      const reply = outcome.value as ReplyTo<"schedule">;
+      if (!reply.ok || reply.answer.reservation === null) return;
+      // The callers' connections went with the thread.
+      reference.tell({ type: "delivery_failed", reservationId: reply.answer.reservation.id }, "urgent");
+    },
   };
 }
 

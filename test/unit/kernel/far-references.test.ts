@@ -2,8 +2,9 @@ import { once } from "node:events";
 import { MessageChannel, type MessagePort } from "node:worker_threads";
 import { afterEach, expect, test, vi } from "vitest";
 import type { Actor, Answer, Message } from "../../../src/actors/kernel/actor.ts";
-import type { References } from "../../../src/actors/kernel/far-protocol.ts";
+import type { AnyReference, References } from "../../../src/actors/kernel/far-protocol.ts";
 import { FarReferences } from "../../../src/actors/kernel/far-references.ts";
+import type { Outcome } from "../../../src/actors/kernel/outcome.ts";
 import { serveReferences } from "../../../src/actors/kernel/served-references.ts";
 import { ActorSystem } from "../../../src/actors/kernel/system.ts";
 import { systemRandom } from "../../../src/ports/random.ts";
@@ -39,6 +40,7 @@ interface World {
   readonly far: FarReferences;
   readonly reference: ReturnType<FarReferences["reference"]>;
   /** How many messages each post carried, towards the actor and back. */
+  readonly undelivered: unknown[];
   readonly posts: { readonly there: number[]; readonly back: number[] };
 }
 
@@ -64,13 +66,21 @@ function newWorld({ mailboxCapacity = 100, underWayMax = 100 } = {}): World {
   const posts = { there: [] as number[], back: [] as number[] };
   spied(port1, posts.back);
   spied(port2, posts.there);
-  serveReferences(port1, { echo: local } satisfies References);
+  const undelivered: unknown[] = [];
+  const noting = (message: Message, outcome: Outcome<unknown>) => void undelivered.push([message, outcome]);
+  serveReferences(port1, { echo: { ...local, undelivered: noting } } satisfies References);
   const far = new FarReferences(port2, clock, underWayMax);
-  return { echo, clock, near: port1, far, reference: far.reference("echo"), posts };
+  return { echo, clock, near: port1, far, reference: far.reference("echo"), undelivered, posts };
 }
 
 const DEADLINE = { deadlineMs: 1_000 };
 const asking = (type: EchoMessage["type"], text?: unknown): Message => ({ type, text }) as Message;
+
+/** Takes everything, and answers at once. */
+function answering(next: () => unknown): AnyReference {
+  const outcome = (): Outcome<never> => ({ ok: true, value: next() as never });
+  return { tell: () => null, ask: async () => outcome(), put: (_message, _options, take) => take(outcome()) };
+}
 
 test("two questions of one turn are one post, and their answers are one; those of two turns are two", async () => {
   const { reference, posts } = newWorld();
@@ -149,7 +159,7 @@ test("a question that nobody waits for any more takes up room until it comes bac
   expect(await asked).toMatchObject({ ok: false, error: { code: "deadline" } });
   expect(reference.tell(asking("echo"))).toMatchObject({ code: "mailbox_full" });
   expect(reference.tell(asking("echo"), "urgent")).toBeNull();
-  serveReferences(port1, { stuck: { tell: () => null, ask: async () => ({ ok: true, value: null }) } });
+  serveReferences(port1, { stuck: answering(() => null) });
   await vi.waitFor(() => expect(reference.tell(asking("echo"))).toBeNull());
 });
 
@@ -176,8 +186,7 @@ test("an answer that is no plain data fails its question, and not the others of 
   const { port1, port2 } = new MessageChannel();
   ports.push(port1, port2);
   const answers = [() => undefined, "plain"];
-  const ask = async () => ({ ok: true, value: answers.shift() }) as const;
-  serveReferences(port1, { odd: { tell: () => null, ask } });
+  serveReferences(port1, { odd: answering(() => answers.shift()) });
   const reference = new FarReferences(port2, clock).reference("odd");
   const outcomes = await Promise.all([1, 2].map(() => reference.ask(asking("echo"), DEADLINE)));
   expect(outcomes).toMatchObject([
@@ -195,6 +204,25 @@ test("when the other side is gone, what is under way and what comes later ends a
   const dead = { code: "actor_dead", message: 'echo did not take "echo": it is not running' };
   expect(await reference.ask(asking("echo"), DEADLINE)).toEqual({ ok: false, error: dead });
   expect(reference.tell(asking("echo"))).toEqual(dead);
+});
+
+test("an outcome that comes after its asker has gone is undelivered, and said to be", async () => {
+  const { far, near, echo, reference, undelivered } = newWorld();
+  const held = reference.ask(asking("hold"), DEADLINE);
+  reference.ask(asking("echo", "answered in time"), DEADLINE);
+  await vi.waitFor(() => expect(echo.heard).toHaveLength(2));
+  const closed = once(near, "close");
+  far.close();
+  await Promise.all([closed, held]);
+  expect(undelivered).toEqual([]);
+  echo.receive({ type: "go_on" }, () => undefined);
+  await turns();
+  expect(undelivered).toEqual([
+    [
+      { type: "hold", text: undefined },
+      { ok: true, value: "held" },
+    ],
+  ]);
 });
 
 test("closing delivers what was told before, and closes the other end", async () => {

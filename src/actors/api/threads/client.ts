@@ -1,10 +1,10 @@
 /** Serves HTTP from several worker threads on one port. */
 import { createServer } from "node:net";
-import type { Directory } from "../../directory/client.ts";
+import type { DirectoryReference } from "../../directory/client.ts";
 import { moduleUrl } from "../../kernel/module-url.ts";
 import type { Reference } from "../../kernel/reference.ts";
 import type { ActorSystem } from "../../kernel/system.ts";
-import type { PlacementAsker } from "../../placement/client.ts";
+import type { FarPlacement } from "../../placement/client.ts";
 import type { Access, HttpApi } from "../http-server.ts";
 import type { Metrics } from "../metrics.ts";
 import { TokenGate } from "../tokens.ts";
@@ -14,9 +14,8 @@ import { type DeskMessage, deskActor, type ListenAddress } from "./desk.ts";
 export interface ApiThreadsOptions {
   /** 1 or more. */
   readonly count: number;
-  /** What each thread asks. Measured by whoever made it, so that metrics are those of the whole process. */
-  readonly placement: PlacementAsker;
-  readonly directory: Directory;
+  readonly placement: FarPlacement;
+  readonly directory: DirectoryReference;
   readonly metrics: Metrics;
   readonly access: Access;
   readonly version: string;

@@ -1,5 +1,6 @@
 /** What API threads ask of the main thread that is no placement: who is let in, metrics, where to listen, whether it lives. */
-import type { Actor, Answer, LocalActor } from "../../kernel/actor.ts";
+import { describeThrown } from "../../../messages/thrown.ts";
+import type { Actor, ActorContext, Answer, LocalActor } from "../../kernel/actor.ts";
 import type { Access } from "../http-server.ts";
 import type { Metrics } from "../metrics.ts";
 import { TokenGate, type Tokens } from "../tokens.ts";
@@ -40,7 +41,7 @@ export interface DeskOptions {
 
 export function deskActor({ access, metrics }: DeskOptions): LocalActor<DeskMessage> {
   return {
-    create(): Actor<DeskMessage> {
+    create({ log }: ActorContext): Actor<DeskMessage> {
       let address: ListenAddress | null = null;
       return {
         receive(message: DeskMessage, answer: Answer) {
@@ -52,8 +53,11 @@ export function deskActor({ access, metrics }: DeskOptions): LocalActor<DeskMess
               answer(admissionOf(access));
               return;
             case "metrics":
-              // One that fails is left unanswered, and ends at the asker's deadline.
-              metrics.text({ byNode: message.byNode }).then((text) => answer({ text }));
+              // A question that fails is left to its deadline.
+              metrics.text({ byNode: message.byNode }).then(
+                (text) => answer({ text } satisfies DeskReplies["metrics"]),
+                (thrown: unknown) => log.error({ reason: describeThrown(thrown) }, "the metrics could not be read"),
+              );
               return;
             case "alive":
               answer({});
