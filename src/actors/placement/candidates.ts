@@ -22,6 +22,15 @@ export interface Demand {
   readonly excludeNodeIds: ReadonlySet<string> | null;
 }
 
+/** What every request asks for that creates nothing and excludes nobody. */
+const HINTLESS: Demand = {
+  creates: false,
+  cpuMillicores: null,
+  memoryBytes: null,
+  managed: true,
+  excludeNodeIds: null,
+};
+
 /** Demand of a request; nothing but a direction where it creates nothing. */
 export function demandOf(request: {
   readonly hint: HintKind;
@@ -31,6 +40,7 @@ export function demandOf(request: {
   readonly excludeNodeIds: readonly string[];
 }): Demand {
   const creates = request.hint !== "none";
+  if (!creates && request.excludeNodeIds.length === 0) return HINTLESS;
   return {
     creates,
     cpuMillicores: creates ? request.cpuMillicores : null,
@@ -132,6 +142,7 @@ export function projectedMemory(node: Node, config: PlacementConfig): number {
  * less and would keep out a core that fits. A product is within one rounding of what was meant.
  */
 export function timesDecimal(amount: number, ratio: number): number {
+  if (ratio === 1) return amount;
   const product = amount * ratio;
   const whole = Math.round(product);
   return Math.abs(product - whole) <= product * Number.EPSILON ? whole : product;

@@ -11,11 +11,13 @@ import { findStrategy } from "../../../src/actors/placement/ranking/strategy.ts"
 import { createPlacement, type Placement } from "../../../src/actors/placement/state.ts";
 import type { Heartbeat } from "../../../src/messages/nodes.ts";
 import type { PlacementMessage, ReservationView, Schedule } from "../../../src/messages/placement.ts";
-import { seededRandom } from "../../../src/ports/random.ts";
-import { type Body, type Fleet, nodeIdOf, SHAPES, type Step } from "./fleets.ts";
+import { type Random, seededRandom } from "../../../src/ports/random.ts";
+import { type Body, type Fleet, nodeIdOf, oddShape, SHAPES, type Shape, type Step } from "./fleets.ts";
 
 const GIB = 2 ** 30;
 const WALL_AHEAD_MS = 1_700_000_000_000;
+/** More than the index wants to see of a shape before it gives it a tree of its own. */
+const FAVOURING = 20;
 const PAUSES_MS = [1, 900, 5_000, 10_000, 19_000];
 
 export class FleetWalk {
@@ -30,6 +32,9 @@ export class FleetWalk {
   #sandboxes = 0;
   /** Seeds chance, since each process draws names of its own. */
   #processes = 0;
+  /** The next draw, the same for index and scan. */
+  #fraction = 0;
+  #favourite: Shape = SHAPES[0];
   /** Selections compared. */
   compared = 0;
 
@@ -45,7 +50,8 @@ export class FleetWalk {
   /** A difference in words; null where index and scan agree. */
   take(step: Step): string | null {
     this.#do(step);
-    for (const shape of [SHAPES[step.which % SHAPES.length], SHAPES[step.what % SHAPES.length]]) {
+    this.#fraction = (step.which * 7 + step.what) / 8_000;
+    for (const shape of [SHAPES[step.what % SHAPES.length], this.#favourite, oddShape(step)]) {
       const difference = shape === undefined ? null : this.#compare({ ...this.#request(step), ...shape });
       if (difference !== null) return difference;
     }
@@ -58,14 +64,14 @@ export class FleetWalk {
     if (strategy === undefined) return "no such strategy";
     const rules = rulesAt(core, this.#nowMs);
     const demand = demandOf(request);
-    const context = { config: core.config, nowMs: this.#nowMs, random: seededRandom(1) };
+    const context = { config: core.config, nowMs: this.#nowMs, random: this.#chance(1) };
     const selection = { demand, rules, strategy, context };
-    const chosen = [core.index.select(demand, rules)];
+    const chosen = core.index.select(demand, rules);
     const expected = selectByScan(core.fleet.nodes.values(), selection);
     this.compared += 1;
-    if (chosen.every((node) => node === expected)) return this.#compareReasons(demand, rules);
-    const ids = chosen.map((node) => node?.nodeId ?? "none").join(" and ");
-    return `${JSON.stringify(request)}: the index chose ${ids}, the scan ${expected?.nodeId ?? "none"}`;
+    if (chosen === expected) return this.#compareReasons(demand, rules);
+    const ids = `the index chose ${chosen?.nodeId ?? "none"}, the scan ${expected?.nodeId ?? "none"}`;
+    return `${JSON.stringify(request)}: ${ids}`;
   }
 
   /** Also where there is a candidate, which is then among nobody's reasons. */
@@ -78,7 +84,12 @@ export class FleetWalk {
 
   #newPlacement(): Placement {
     const now = { nowMs: this.#nowMs, wallMs: this.#nowMs + WALL_AHEAD_MS };
-    return createPlacement(this.#fleet.config, { random: seededRandom(++this.#processes) }, now);
+    return createPlacement(this.#fleet.config, { random: this.#chance(++this.#processes) }, now);
+  }
+
+  #chance(seed: number): Random {
+    const seeded = seededRandom(seed);
+    return { fraction: () => this.#fraction, bytes: (count) => seeded.bytes(count) };
   }
 
   #send(message: PlacementMessage): ReservationView | null {
@@ -98,6 +109,8 @@ export class FleetWalk {
       case "hintless":
       case "exclude":
         return this.#schedule({ kind, which, what });
+      case "favour":
+        return this.#favour(SHAPES[what % SHAPES.length] ?? oddShape({ which, what }));
       case "cancel":
         if (made !== undefined) this.#send({ type: "cancel", handle: made.id, reason: null });
         return;
@@ -180,6 +193,14 @@ export class FleetWalk {
     const request: Schedule = { ...this.#request({ which, what: 1 }), ...shape, excludeNodeIds };
     const view = this.#send(kind === "hintless" ? { ...request, hint: "none" } : request);
     if (view !== null) this.#made.push(view);
+  }
+
+  /** From now on it comes more than any other. */
+  #favour(shape: Shape): void {
+    const { core } = this.#placement;
+    this.#favourite = shape;
+    const demand = demandOf({ ...this.#request({ which: 1, what: 1 }), ...shape });
+    for (let time = 0; time < FAVOURING; time++) core.index.select(demand, rulesAt(core, this.#nowMs));
   }
 
   /** A create that the node refuses, so often in a row that it may be demoted. */

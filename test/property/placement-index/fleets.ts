@@ -1,6 +1,7 @@
 /** Random fleets and what happens to them, as plain data that fast-check can shrink. */
 import fc from "fast-check";
 import { defaultPlacementConfig, type PlacementConfig, type StaticNode } from "../../../src/actors/placement/config.ts";
+import type { Schedule } from "../../../src/messages/placement.ts";
 
 const GIB = 2 ** 30;
 
@@ -77,7 +78,7 @@ const unlimited = base.nodeResourceLimit;
 
 const config: fc.Arbitrary<PlacementConfig> = fc
   .record({
-    strategy: fc.constantFrom("least_loaded", "least_loaded", "least_loaded", "round_robin"),
+    strategy: fc.constantFrom("least_loaded", "least_loaded", "round_robin", "random"),
     nodes: fc.constantFrom(null, null, null, CONFIGURED),
     unknownNodes: fc.constantFrom<PlacementConfig["unknownNodes"]>("last", "never"),
     livePerNodeMax: fc.constantFrom(10_000, 10_000, 3),
@@ -104,6 +105,7 @@ const WEIGHTS = {
   schedule: 24,
   hintless: 4,
   exclude: 4,
+  favour: 3,
   cancel: 4,
   fail: 6,
   confirm: 5,
@@ -140,12 +142,23 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
   })),
 );
 
+export type Shape = Pick<Schedule, "hint" | "cpuMillicores" | "memoryBytes">;
+
 /** Cold sandboxes, templates, and those of which one dimension is known; the same ones again and again. */
 export const SHAPES = [
   { hint: "new_cold_sandbox", cpuMillicores: 1000, memoryBytes: GIB },
   { hint: "new_cold_sandbox", cpuMillicores: 2000, memoryBytes: GIB },
   { hint: "new_cold_sandbox", cpuMillicores: 100, memoryBytes: 6 * GIB },
+  // One millicore more than there is where 7.999 of 8 CPUs are taken.
+  { hint: "new_cold_sandbox", cpuMillicores: 2, memoryBytes: 1 },
   { hint: "new_cold_sandbox", cpuMillicores: 3000, memoryBytes: null },
   { hint: "new_cold_sandbox", cpuMillicores: null, memoryBytes: 2 * GIB },
   { hint: "new_sandbox", cpuMillicores: null, memoryBytes: null },
-] as const;
+] as const satisfies readonly Shape[];
+
+/** Hardly ever the same twice. */
+export function oddShape({ which, what }: Pick<Step, "which" | "what">): Shape {
+  const cpuMillicores = 1 + ((which * 9 + what) % 5_000);
+  const memoryBytes = 1 + ((what * 2_147_483 + which) % (16 * GIB));
+  return { hint: "new_cold_sandbox", cpuMillicores, memoryBytes };
+}

@@ -19,6 +19,8 @@ export const MEMORY = 1;
 export const WEIGHT = 2;
 export const CPU_PROMISABLE = 3;
 export const MEMORY_PROMISABLE = 4;
+/** From an amount to what may be promised of it. */
+const PROMISABLE = CPU_PROMISABLE - CPU;
 /** The most that the limits leave to any. */
 export const CPU_ROOM = 5;
 export const MEMORY_ROOM = 6;
@@ -35,88 +37,94 @@ export class BoundRows {
   readonly bounds: Float64Array;
   readonly firsts: Int32Array;
   readonly #slots: Slots;
+  readonly #byAmounts: boolean;
 
-  /** `leaves` is a power of two. */
-  constructor(leaves: number, slots: Slots) {
+  /** `leaves` is a power of two. Where bounds `byAmounts` are not asked for, places but leaves have none. */
+  constructor(leaves: number, slots: Slots, byAmounts: boolean) {
     this.leaves = leaves;
     this.bounds = new Float64Array(2 * leaves * WIDTH);
     this.firsts = new Int32Array(2 * leaves * FIRSTS);
     this.#slots = slots;
+    this.#byAmounts = byAmounts;
   }
 
-  /** The leaf's node, whose slot this is, is not to be chosen. */
-  bar(leaf: number, slot: number): void {
-    const { bounds, firsts } = this;
-    firsts.fill(slot, leaf * FIRSTS, (leaf + 1) * FIRSTS);
+  /** Gives a leaf to a slot. */
+  assign(leaf: number, slot: number): void {
+    const at = leaf * FIRSTS;
+    for (const column of [CPU, MEMORY, WEIGHT]) this.firsts[at + column] = slot;
+  }
+
+  /** What is on the leaf is not to be chosen. */
+  bar(leaf: number): void {
+    const { bounds } = this;
     const at = leaf * WIDTH;
-    bounds.fill(0, at, at + WIDTH);
     bounds[at + CPU] = Number.POSITIVE_INFINITY;
     bounds[at + MEMORY] = Number.POSITIVE_INFINITY;
     bounds[at + WEIGHT] = Number.POSITIVE_INFINITY;
+    bounds[at + CPU_PROMISABLE] = 0;
+    bounds[at + MEMORY_PROMISABLE] = 0;
+    bounds[at + CPU_ROOM] = 0;
+    bounds[at + MEMORY_ROOM] = 0;
   }
 
   mergeAll(): void {
     for (let place = this.leaves - 1; place >= 1; place--) {
-      for (let column = CPU_PROMISABLE; column <= MEMORY_ROOM; column++) this.#mergeMost(place, column);
-      this.#mergeLeast(place, CPU, CPU_PROMISABLE);
-      this.#mergeLeast(place, MEMORY, MEMORY_PROMISABLE);
       this.#mergeWeight(place);
+      if (!this.#byAmounts) continue;
+      this.#mergeAmount(place, CPU);
+      this.#mergeAmount(place, MEMORY);
+      this.#mergeMost(place, CPU_ROOM);
+      this.#mergeMost(place, MEMORY_ROOM);
     }
   }
 
-  /** After the row of a leaf has changed. Each column ends where nothing changes: soon, but for a node that is first. */
+  /**
+   * After the row of this slot's leaf has changed. Each column ends where nothing changes: soon, but for a node that is
+   * first. Where it is named as before, its turn and counts may be others.
+   */
   mergeUp(leaf: number, slot: number): void {
-    this.mergeWeightUp(leaf, slot);
-    for (let column = CPU_PROMISABLE; column <= MEMORY_ROOM; column++) {
-      for (let place = leaf >> 1; place >= 1; place >>= 1) if (!this.#mergeMost(place, column)) break;
-    }
-    // What was the same slot before may have other figures now.
+    const { firsts } = this;
     for (let place = leaf >> 1; place >= 1; place >>= 1) {
-      if (!this.#mergeLeast(place, CPU, CPU_PROMISABLE) && this.firsts[place * FIRSTS + CPU] !== slot) break;
+      if (!this.#mergeWeight(place) && firsts[place * FIRSTS + WEIGHT] !== slot) break;
+    }
+    if (!this.#byAmounts) return;
+    for (let place = leaf >> 1; place >= 1; place >>= 1) {
+      if (!this.#mergeAmount(place, CPU) && firsts[place * FIRSTS + CPU] !== slot) break;
     }
     for (let place = leaf >> 1; place >= 1; place >>= 1) {
-      if (!this.#mergeLeast(place, MEMORY, MEMORY_PROMISABLE) && this.firsts[place * FIRSTS + MEMORY] !== slot) break;
+      if (!this.#mergeAmount(place, MEMORY) && firsts[place * FIRSTS + MEMORY] !== slot) break;
     }
+    for (let place = leaf >> 1; place >= 1; place >>= 1) if (!this.#mergeMost(place, CPU_ROOM)) break;
+    for (let place = leaf >> 1; place >= 1; place >>= 1) if (!this.#mergeMost(place, MEMORY_ROOM)) break;
   }
 
-  mergeWeightUp(leaf: number, slot: number): void {
-    for (let place = leaf >> 1; place >= 1; place >>= 1) {
-      if (!this.#mergeWeight(place) && this.firsts[place * FIRSTS + WEIGHT] !== slot) break;
-    }
-  }
-
+  /** Whether the most is another than before. */
   #mergeMost(place: number, column: number): boolean {
     const { bounds } = this;
-    const at = place * WIDTH;
-    const left = bounds[2 * at + column] ?? 0;
-    const right = bounds[2 * at + WIDTH + column] ?? 0;
-    const most = Math.max(left, right);
-    if (bounds[at + column] === most) return false;
-    bounds[at + column] = most;
+    const at = place * WIDTH + column;
+    const below = 2 * place * WIDTH + column;
+    const most = Math.max(bounds[below] ?? 0, bounds[below + WIDTH] ?? 0);
+    if (bounds[at] === most) return false;
+    bounds[at] = most;
     return true;
   }
 
-  #mergeLeast(place: number, column: number, promisable: number): boolean {
+  /** Whether the least, what may be promised beside it, or who is named is another than before. */
+  #mergeAmount(place: number, column: typeof CPU | typeof MEMORY): boolean {
     const { bounds, firsts } = this;
-    const at = place * WIDTH;
-    const left = bounds[2 * at + column] ?? 0;
-    const right = bounds[2 * at + WIDTH + column] ?? 0;
+    // More to be promised makes the slack wider.
+    const widened = this.#mergeMost(place, column + PROMISABLE);
+    const at = place * WIDTH + column;
+    const below = 2 * place * WIDTH + column;
+    const left = bounds[below] ?? 0;
+    const right = bounds[below + WIDTH] ?? 0;
     const least = Math.min(left, right);
-    const slack = (least + (bounds[at + promisable] ?? 0)) * SLACK;
+    const slack = (least + (bounds[at + PROMISABLE] ?? 0)) * SLACK;
+    const apart = Math.abs(left - right) <= slack ? 0 : left - right;
+    const first = this.#firstOf(place, column, apart);
     const named = place * FIRSTS + column;
-    const leftFirst = firsts[named + place * FIRSTS] ?? 0;
-    const rightFirst = firsts[named + place * FIRSTS + FIRSTS] ?? 0;
-    const apart = left - right;
-    const first =
-      apart > slack
-        ? rightFirst
-        : apart < -slack
-          ? leftFirst
-          : this.#slots.compareTies(leftFirst, rightFirst) < 0
-            ? leftFirst
-            : rightFirst;
-    if (bounds[at + column] === least && firsts[named] === first) return false;
-    bounds[at + column] = least;
+    if (!widened && bounds[at] === least && firsts[named] === first) return false;
+    bounds[at] = least;
     firsts[named] = first;
     return true;
   }
@@ -127,21 +135,21 @@ export class BoundRows {
     const below = 2 * place * WIDTH + WEIGHT;
     const left = bounds[below] ?? 0;
     const right = bounds[below + WIDTH] ?? 0;
-    const named = place * FIRSTS + WEIGHT;
-    const leftFirst = firsts[2 * place * FIRSTS + WEIGHT] ?? 0;
-    const rightFirst = firsts[2 * place * FIRSTS + FIRSTS + WEIGHT] ?? 0;
     const least = Math.min(left, right);
-    const first =
-      left !== right
-        ? left < right
-          ? leftFirst
-          : rightFirst
-        : this.#slots.compareTies(leftFirst, rightFirst) < 0
-          ? leftFirst
-          : rightFirst;
+    const first = this.#firstOf(place, WEIGHT, left === right ? 0 : left - right);
+    const named = place * FIRSTS + WEIGHT;
     if (bounds[at] === least && firsts[named] === first) return false;
     bounds[at] = least;
     firsts[named] = first;
     return true;
+  }
+
+  /** Who is named by the child that has less, or by both; `apart` is the left one minus the right one. */
+  #firstOf(place: number, column: number, apart: number): number {
+    const below = 2 * place * FIRSTS + column;
+    const left = this.firsts[below] ?? 0;
+    const right = this.firsts[below + FIRSTS] ?? 0;
+    const order = apart === 0 ? this.#slots.compareTies(left, right) : apart;
+    return order < 0 ? left : right;
   }
 }

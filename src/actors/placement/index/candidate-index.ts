@@ -5,12 +5,13 @@ import type { Random } from "../../../ports/random.ts";
 import type { Demand, Rules } from "../candidates.ts";
 import type { Dropped } from "../no-nodes.ts";
 import type { Node } from "../nodes/node.ts";
-import { selectByScan } from "../plain-scan.ts";
-import type { Order, Strategy } from "../ranking/strategy.ts";
+import type { Strategy } from "../ranking/strategy.ts";
+import { DrawTree } from "./draw-tree.ts";
 import { RefusedShapes } from "./refused-shapes.ts";
 import { isOneShape, leastOfKind, sameShape } from "./shapes.ts";
 import type { Slots } from "./slots.ts";
-import { TieredTrees } from "./tiered-trees.ts";
+import { TierTree } from "./tier-tree.ts";
+import { TieredTrees, type TreeTerms } from "./tiered-trees.ts";
 
 /** A tree of its own must be set up first, so a shape has to come more often than all others by this part of the nodes. */
 const FAVOURITE_SHARE = 1 / 64;
@@ -41,10 +42,7 @@ export class CandidateIndex {
   /** The candidate to choose; undefined when there is none. */
   select(demand: Demand, rules: Rules): Node | undefined {
     if (this.#demotions.size > 0) this.#endDemotions(rules.nowMs);
-    const { order } = this.#strategy;
-    if (order !== null) return this.#treesFor(demand, order).best(demand, rules);
-    const context = { config: rules.config, nowMs: rules.nowMs, random: this.#random };
-    return selectByScan(this.#nodes(), { demand, rules, strategy: this.#strategy, context });
+    return this.#treesFor(demand).best(demand, rules);
   }
 
   /** Why each node is out, as a scan of all would count them. `nodes` are all that there are, by id. */
@@ -67,29 +65,39 @@ export class CandidateIndex {
     }
   }
 
-  #treesFor(demand: Demand, order: Order): TieredTrees {
-    if (!isOneShape(demand)) {
-      this.#weighFavour(demand, order);
-      if (this.#favouriteTrees !== null && this.#isFavourite(demand)) return this.#favouriteTrees;
-    }
+  #treesFor(demand: Demand): TieredTrees {
+    if (isOneShape(demand)) return this.#treesOfKind(demand);
+    this.#weighFavour(demand);
+    if (this.#favouriteTrees !== null && this.#isFavourite(demand)) return this.#favouriteTrees;
+    return this.#treesOfKind(demand);
+  }
+
+  #treesOfKind(demand: Demand): TieredTrees {
     const kind = kindOf(demand);
     let trees = this.#kinds[kind];
     if (trees === undefined) {
-      const terms = { least: leastOfKind(demand), anyAmounts: !isOneShape(demand), order };
-      trees = new TieredTrees(this.#slots, terms);
+      trees = this.#plant(leastOfKind(demand), !isOneShape(demand));
       this.#kinds[kind] = trees;
     }
     return trees;
   }
 
+  #plant(least: Demand, anyAmounts: boolean): TieredTrees {
+    const { tierOf, order } = this.#strategy;
+    return new TieredTrees((tier) => {
+      const terms: TreeTerms = { least, anyAmounts, tierOf, tier };
+      if (order === null) return new DrawTree(this.#slots, terms, this.#random);
+      return new TierTree(this.#slots, terms, order);
+    });
+  }
+
   /** The majority vote of R. S. Boyer and J S. Moore (1981), with an end to how far one may lead. */
-  #weighFavour(demand: Demand, order: Order): void {
+  #weighFavour(demand: Demand): void {
     const lead = Math.max(FAVOURITE_LEAD_MIN, this.#slots.capacity * FAVOURITE_SHARE);
     if (this.#isFavourite(demand)) {
       this.#favouriteLead = Math.min(2 * lead, this.#favouriteLead + 1);
       if (this.#favouriteLead < lead || this.#favouriteTrees !== null) return;
-      const terms = { least: { ...demand, excludeNodeIds: null }, anyAmounts: false, order };
-      this.#favouriteTrees = new TieredTrees(this.#slots, terms);
+      this.#favouriteTrees = this.#plant({ ...demand, excludeNodeIds: null }, false);
       return;
     }
     this.#favouriteLead -= 1;
@@ -101,10 +109,6 @@ export class CandidateIndex {
 
   #isFavourite(demand: Demand): boolean {
     return this.#favourite !== null && sameShape(this.#favourite, demand);
-  }
-
-  *#nodes(): Iterable<Node> {
-    for (const node of this.#slots.nodes) if (node !== undefined) yield node;
   }
 }
 

@@ -34,23 +34,16 @@ import { Follower } from "./follower.ts";
 import { LAST_NEIGHBOURHOOD, neighbourhoodOf, sortedSlots } from "./leaf-order.ts";
 import { DONE, Search } from "./search.ts";
 import type { Slots } from "./slots.ts";
+import type { TreeTerms } from "./tiered-trees.ts";
 
 /** Places that a search may look at per level before the leaves count as out of order. */
 const FAIR_STEPS = 8;
 /** What ordering the leaves anew costs per node, in places looked at. Once as much was looked at in vain, it pays. */
 const ORDERING_STEPS = 16;
 
-export interface TreeTerms {
-  /** The shape, or the least that is asked for: who is out for this is out for every request of the kind. */
-  readonly least: Demand;
-  /** Whether requests ask for more than the least, each for its own amounts. */
-  readonly anyAmounts: boolean;
-  readonly order: Order;
-  readonly tier: number;
-}
-
 export class TierTree extends Follower {
   readonly #terms: TreeTerms;
+  readonly #order: Order;
   readonly #weighed: boolean;
   readonly #search: Search;
   #rows: BoundRows;
@@ -61,11 +54,12 @@ export class TierTree extends Follower {
   /** Looked at beyond what is fair, since the leaves were put in order. */
   #stepsInVain = 0;
 
-  constructor(slots: Slots, terms: TreeTerms) {
+  constructor(slots: Slots, terms: TreeTerms, order: Order) {
     super(slots);
     this.#terms = terms;
-    this.#weighed = terms.order.weighs(terms.tier);
-    this.#rows = new BoundRows(1, slots);
+    this.#order = order;
+    this.#weighed = order.weighs(terms.tier);
+    this.#rows = new BoundRows(1, slots, terms.anyAmounts);
     this.#search = new Search(this.#rows, slots, this.#weighed);
   }
 
@@ -105,7 +99,7 @@ export class TierTree extends Follower {
     this.#otherTiers = 0;
     this.#stepsInVain = 0;
     if (this.#rows.leaves !== capacity) {
-      this.#rows = new BoundRows(capacity, this.slots);
+      this.#rows = new BoundRows(capacity, this.slots, this.#terms.anyAmounts);
       this.#leaves = new Int32Array(capacity);
       this.#slots = new Int32Array(capacity);
     }
@@ -133,7 +127,11 @@ export class TierTree extends Follower {
       }
       this.#slots = sortedSlots(neighbourhoods);
     }
-    for (let leaf = 0; leaf < capacity; leaf++) this.#leaves[this.#slots[leaf] ?? 0] = leaf;
+    for (let leaf = 0; leaf < capacity; leaf++) {
+      const slot = this.#slots[leaf] ?? 0;
+      this.#leaves[slot] = leaf;
+      this.#rows.assign(capacity + leaf, slot);
+    }
   }
 
   protected override takeIn(slot: number, rules: Rules): void {
@@ -147,31 +145,28 @@ export class TierTree extends Follower {
   }
 
   #mergeUp(slot: number): void {
-    const leaf = this.#rows.leaves + (this.#leaves[slot] ?? 0);
-    if (this.#terms.anyAmounts) this.#rows.mergeUp(leaf, slot);
-    else this.#rows.mergeWeightUp(leaf, slot);
+    this.#rows.mergeUp(this.#rows.leaves + (this.#leaves[slot] ?? 0), slot);
   }
 
   /** The node, if there is one, is not to be chosen. */
   #bar(slot: number): void {
-    this.#rows.bar(this.#rows.leaves + (this.#leaves[slot] ?? 0), slot);
+    this.#rows.bar(this.#rows.leaves + (this.#leaves[slot] ?? 0));
   }
 
   /** Sets the row of a slot. */
   #judge(slot: number, rules: Rules): void {
     const node = this.slots.nodes[slot];
-    const { least, order, tier } = this.#terms;
+    const { least, tierOf, tier } = this.#terms;
     if (node === undefined || whyNot(node, least, rules) !== null) return this.#bar(slot);
-    const itsTier = order.tierOf(node, least, rules);
+    const itsTier = tierOf(node, least, rules);
     if (itsTier !== tier) {
       this.#otherTiers |= 1 << itsTier;
       return this.#bar(slot);
     }
-    this.slots.readFigures(slot, node, order.byLoad);
+    this.slots.readFigures(slot, node, this.#order.byLoad);
     const { config } = rules;
-    const { bounds, firsts, leaves } = this.#rows;
+    const { bounds, leaves } = this.#rows;
     const leaf = leaves + (this.#leaves[slot] ?? 0);
-    firsts.fill(slot, leaf * FIRSTS, (leaf + 1) * FIRSTS);
     const at = leaf * WIDTH;
     // Of a capacity that is not known: nothing, of something endless.
     const cpuPromisable = promisableCpu(node, config) ?? Number.POSITIVE_INFINITY;

@@ -1,23 +1,37 @@
 /** The nodes in one tree per tier, for the requests of one kind. Most fleets have one tier, and make one tree. */
 import type { Demand, Rules } from "../candidates.ts";
 import type { Node } from "../nodes/node.ts";
-import type { Slots } from "./slots.ts";
-import { TierTree, type TreeTerms } from "./tier-tree.ts";
+import type { Strategy } from "../ranking/strategy.ts";
+
+/** What a tree is made for. */
+export interface TreeTerms {
+  /** The shape, or the least that is asked for: who is out for this is out for every request of the kind. */
+  readonly least: Demand;
+  /** Whether requests ask for more than the least, each for its own amounts. */
+  readonly anyAmounts: boolean;
+  readonly tierOf: Strategy["tierOf"];
+  readonly tier: number;
+}
+
+export interface Tree {
+  /** The candidate of its tier to choose at this moment; undefined when there is none. */
+  best(demand: Demand, rules: Rules): Node | undefined;
+  /** Bit k: some node may be of tier k. As of the last choice. */
+  readonly otherTiers: number;
+}
 
 export class TieredTrees {
-  readonly #slots: Slots;
-  readonly #terms: Omit<TreeTerms, "tier">;
-  readonly #first: TierTree;
+  readonly #plant: (tier: number) => Tree;
+  readonly #first: Tree;
   /** By tier, those that were asked for. */
-  readonly #others: (TierTree | undefined)[] = [];
+  readonly #others: (Tree | undefined)[] = [];
 
-  constructor(slots: Slots, terms: Omit<TreeTerms, "tier">) {
-    this.#slots = slots;
-    this.#terms = terms;
-    this.#first = new TierTree(slots, { ...terms, tier: 0 });
+  constructor(plant: (tier: number) => Tree) {
+    this.#plant = plant;
+    this.#first = plant(0);
   }
 
-  /** The best candidate at this moment; undefined when there is none. */
+  /** The candidate to choose at this moment; undefined when there is none. */
   best(demand: Demand, rules: Rules): Node | undefined {
     let best = this.#first.best(demand, rules);
     const { otherTiers } = this.#first;
@@ -27,9 +41,12 @@ export class TieredTrees {
     return best;
   }
 
-  #treeOf(tier: number): TierTree {
-    const tree = this.#others[tier] ?? new TierTree(this.#slots, { ...this.#terms, tier });
-    this.#others[tier] = tree;
+  #treeOf(tier: number): Tree {
+    let tree = this.#others[tier];
+    if (tree === undefined) {
+      tree = this.#plant(tier);
+      this.#others[tier] = tree;
+    }
     return tree;
   }
 }

@@ -8,6 +8,9 @@ import type { Node } from "../nodes/node.ts";
 import { compareTurns, isUnderDemotingCondition } from "./order.ts";
 import type { RankingContext, Strategy } from "./strategy.ts";
 
+/** The first of those in which no node is usable. */
+const UNUSABLE_TIER = 2;
+
 type Moment = Pick<RankingContext, "config" | "nowMs">;
 
 export const leastLoaded: Strategy = {
@@ -28,11 +31,13 @@ export const leastLoaded: Strategy = {
     }
     return best;
   },
-  order: { tierOf, weighs: (tier) => tier < 2, byLoad: true },
+  tierOf,
+  // Unusable nodes have no pressure that could be compared.
+  order: { weighs: (tier) => tier < UNUSABLE_TIER, byLoad: true },
 };
 
 function tierOf(node: Node, demand: Demand, { config, nowMs }: Moment): number {
-  return (isUsable(node, demand) ? 0 : 2) + (isDemoted(node, config, nowMs) ? 1 : 0);
+  return (isUsable(node, demand) ? 0 : UNUSABLE_TIER) + (isDemoted(node, config, nowMs) ? 1 : 0);
 }
 
 /** The pressure of an unusable node leaves out what matters to the request; only its counts can be compared. */

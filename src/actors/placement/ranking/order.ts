@@ -1,4 +1,4 @@
-/** Orders that several strategies share. Each is a comparison: negative when the left node goes first. */
+/** What several strategies share. A comparison is negative when the left node goes first. */
 import { CONDITIONS } from "../../../messages/nodes.ts";
 import type { PlacementConfig } from "../config.ts";
 import { METRIC_OF } from "../nodes/conditions.ts";
@@ -13,12 +13,9 @@ export function isUnderDemotingCondition(node: Node, config: PlacementConfig): b
   );
 }
 
-/** What holds for every strategy: nodes never heard from last, those under a demoting condition behind the others. */
-export function compareStanding(left: Node, right: Node, config: PlacementConfig): number {
-  return (
-    Number(isNeverHeard(left)) - Number(isNeverHeard(right)) ||
-    Number(isUnderDemotingCondition(left, config)) - Number(isUnderDemotingCondition(right, config))
-  );
+/** What holds for every strategy, as a tier: nodes never heard from last, those under a demoting condition behind the others. */
+export function standingOf(node: Node, config: PlacementConfig): number {
+  return (isNeverHeard(node) ? 2 : 0) + (isUnderDemotingCondition(node, config) ? 1 : 0);
 }
 
 /** Least recently chosen, then id by code units: total, since ids differ. */

@@ -1,17 +1,14 @@
 /** In turn: the node that was chosen longest ago. */
-
-import { isNeverHeard } from "../nodes/lifecycle.ts";
-import { compareStanding, compareTurns, firstOf, isUnderDemotingCondition } from "./order.ts";
+import { compareTurns, firstOf, standingOf } from "./order.ts";
 import type { Strategy } from "./strategy.ts";
 
 export const roundRobin: Strategy = {
   name: "round_robin",
+  tierOf: (node, _demand, { config }) => standingOf(node, config),
+  order: { weighs: () => false, byLoad: false },
   choose: (candidates, _demand, { config }) =>
-    firstOf(candidates, (left, right) => compareStanding(left, right, config) || compareTurns(left, right)),
-  order: {
-    tierOf: (node, _demand, { config }) =>
-      (isNeverHeard(node) ? 2 : 0) + (isUnderDemotingCondition(node, config) ? 1 : 0),
-    weighs: () => false,
-    byLoad: false,
-  },
+    firstOf(
+      candidates,
+      (left, right) => standingOf(left, config) - standingOf(right, config) || compareTurns(left, right),
+    ),
 };

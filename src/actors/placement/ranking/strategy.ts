@@ -14,14 +14,11 @@ export interface RankingContext {
 }
 
 /**
- * An order in which the place of a candidate depends on nothing but itself, the request and the moment, so that an index
- * can keep it: lower tier first, then lower weight, then fewer starting, running and paused where `byLoad`, then
- * turns and ids. With time alone a node may only fall silent, or change its tier when its demotion ends. What the tier
- * depends on of the request is which amounts it asks for, not how much.
+ * An order within a tier in which the place of a candidate depends on nothing but itself, the request and the moment, so
+ * that an index can keep it: lower weight first, then fewer starting, running and paused where `byLoad`, then turns and
+ * ids.
  */
 export interface Order {
-  /** 0 for the first, at most 30. */
-  tierOf(node: Node, demand: Demand, moment: Pick<RankingContext, "config" | "nowMs">): number;
   /** Whether the weight in this tier is the pressure of the request; else all weigh the same. */
   weighs(tier: number): boolean;
   /** Whether counts break ties. */
@@ -30,7 +27,12 @@ export interface Order {
 
 export interface Strategy {
   readonly name: string;
-  /** The order in which it takes candidates; null where it has none. */
+  /**
+   * Candidates of a lower tier go first: 0 for the first, at most 30. It depends on which amounts the request asks for,
+   * not how much; and with time alone it changes only when a demotion ends.
+   */
+  tierOf(node: Node, demand: Demand, moment: Pick<RankingContext, "config" | "nowMs">): number;
+  /** The order in which it takes candidates of a tier; null: it draws one of them. */
   readonly order: Order | null;
   /** The best of the candidates, in whatever order they come; undefined only when there are none. */
   choose(candidates: readonly Node[], demand: Demand, context: RankingContext): Node | undefined;
