@@ -46,6 +46,7 @@ const CAPACITIES = [
   BIG,
 ] as const;
 const SHAPES = [1, 2, 4].flatMap((cpu) => [1, 2, 4, 8].map((memory) => creation(cpu, memory)));
+const MANY_SHAPES = [1, 2, 3, 4, 6].flatMap((cpu) => [1, 2, 3, 4, 6, 8, 12, 16].map((memory) => creation(cpu, memory)));
 
 /** A ratio that looks random and belongs to the position. */
 function scattered(position: number, salt: number): number {
@@ -64,6 +65,7 @@ function heterogeneous(position: number): Size {
 /** In the order of the table; the first is the one of the request that began this project. */
 export function workloads(): Workload[] {
   const chance = seededRandom(20_261_130);
+  const anyShape = (): Schedule => creation(4 * (0.2 + 1.6 * chance.fraction()), 0.6 + 0.8 * chance.fraction());
   let turn = 0;
   return [
     {
@@ -91,10 +93,22 @@ export function workloads(): Workload[] {
       request: () => TWO_CPUS,
     },
     {
+      name: "many shapes",
+      about: "nodes as in heterogeneous; 40 shapes of requests, 1 to 6 CPUs and 1 to 16 GiB, in turn",
+      sizeOf: heterogeneous,
+      request: () => MANY_SHAPES[turn++ % MANY_SHAPES.length] ?? TWO_CPUS,
+    },
+    {
       name: "any shape",
       about: "nodes as in heterogeneous; every request another shape, 4 CPUs ± 80 % and 1 GiB ± 40 %",
       sizeOf: heterogeneous,
-      request: () => creation(4 * (0.2 + 1.6 * chance.fraction()), 0.6 + 0.8 * chance.fraction()),
+      request: anyShape,
+    },
+    {
+      name: "equal, any shape",
+      about: "nodes as in all equal, requests as in any shape",
+      sizeOf: () => ({ ...BIG, allocatedCpu: 0, allocatedMemory: 0 }),
+      request: anyShape,
     },
   ];
 }

@@ -4,8 +4,9 @@
  *
  * `schedule` selects and reserves, token included; `life` is that, the confirm, and the report of the node by whose
  * roster it settles. What was reserved is cancelled, or has ended, before the next batch, not timed. `scan` is the plain
- * scan's selection alone, over the same nodes in the same state. All three take turns, with the same warm-up and as many
- * batches; on large fleets a batch of the scan holds fewer selections. `bytes` is what the heap grows by per schedule.
+ * scan's selection alone, over the same nodes in the same state; `pick` is a whole schedule without a hint, which selects
+ * and reserves nothing. All take turns, with the same warm-up and as many batches; on large fleets a batch of the scan
+ * holds fewer selections. `bytes` is what the heap grows by per schedule.
  */
 import { demandOf } from "../src/actors/placement/candidates.ts";
 import { defaultPlacementConfig } from "../src/actors/placement/config.ts";
@@ -61,6 +62,16 @@ class Fleet {
       for (const { id } of made) this.#placement.handle({ type: "cancel", handle: id, reason: null }, NOW);
       return timedMs;
     });
+  }
+
+  /** Nanoseconds of selecting without a reservation. */
+  pickRound(): number {
+    const request: Schedule = { ...this.#workload.request(), hint: "none", cpuMillicores: null, memoryBytes: null };
+    return medianNs(BATCH, BATCHES, () =>
+      timed(() => {
+        for (let turn = 0; turn < BATCH; turn++) this.#placement.handle(request, NOW);
+      }),
+    );
   }
 
   /** Nanoseconds of a whole life. */
@@ -127,6 +138,7 @@ function medianNs(operations: number, batches: number, batch: () => number): num
 interface Result {
   readonly scheduleNs: number;
   readonly lifeNs: number;
+  readonly pickNs: number;
   readonly scanNs: number;
   readonly bytes: number;
 }
@@ -138,6 +150,7 @@ async function measure(workload: Workload, nodes: number): Promise<Result> {
     [
       { name: "schedule", round: () => fleet.scheduleRound() },
       { name: "life", round: () => fleet.lifeRound() },
+      { name: "pick", round: () => fleet.pickRound() },
       { name: "scan", round: () => fleet.scanRound(selections) },
     ],
     { rounds: ROUNDS, warmUps: WARM_UPS },
@@ -146,6 +159,7 @@ async function measure(workload: Workload, nodes: number): Promise<Result> {
   return {
     scheduleNs: ofRounds("schedule"),
     lifeNs: ofRounds("life"),
+    pickNs: ofRounds("pick"),
     scanNs: ofRounds("scan"),
     bytes: median(fleet.bytes),
   };
@@ -159,20 +173,25 @@ if (own !== undefined) new Fleet(own, 100).scheduleRound(FIRST_WARM_UP_BATCHES);
 for (const workload of all) {
   const schedules = new Map<number, number>();
   for (const nodes of SIZES) {
-    const { scheduleNs, lifeNs, scanNs, bytes } = await measure(workload, nodes);
+    const { scheduleNs, lifeNs, pickNs, scanNs, bytes } = await measure(workload, nodes);
     schedules.set(nodes, scheduleNs);
     const ratio = scanNs / scheduleNs;
     rows.push([
       workload.name,
       String(nodes),
-      ...[scheduleNs, lifeNs, scanNs].map((ns) => String(Math.round(ns))),
+      ...[scheduleNs, lifeNs, pickNs, scanNs].map((ns) => String(Math.round(ns))),
       ratio.toFixed(ratio < 10 ? 1 : 0),
       String(Math.round(bytes)),
     ]);
     if (workload === own) {
       figures[`schedule_${nodes}_ns`] = Math.round(scheduleNs);
       figures[`scan_to_schedule_${nodes}`] = ratio.toFixed(1);
-      if (nodes === 1_000) Object.assign(figures, { life_1000_ns: Math.round(lifeNs), bytes_1000: Math.round(bytes) });
+      if (nodes === 1_000)
+        Object.assign(figures, {
+          life_1000_ns: Math.round(lifeNs),
+          pick_1000_ns: Math.round(pickNs),
+          bytes_1000: Math.round(bytes),
+        });
     }
   }
   if (workload === own) {
@@ -185,7 +204,7 @@ print("bench:placement", {
     `Medians of ${ROUNDS} rounds, each the median of ${BATCHES} batches; a schedule reserves, a scan only selects.`,
     ...all.map(({ name, about }) => `${name}: ${about}`),
   ],
-  header: ["WORKLOAD", "NODES", "SCHEDULE ns", "LIFE ns", "PLAIN SCAN ns", "SCAN ÷ SCHEDULE", "BYTES"],
+  header: ["WORKLOAD", "NODES", "SCHEDULE ns", "LIFE ns", "PICK ns", "PLAIN SCAN ns", "SCAN ÷ SCHEDULE", "BYTES"],
   rows,
   figures,
 });
