@@ -7,7 +7,7 @@ export interface Bounds {
   readonly headWithinMs: number;
   /** A whole request, its body included. */
   readonly requestWithinMs: number;
-  /** How often connections over these two times are looked for: they are dropped as much later at most. */
+  /** How often connections over these two times, and stalled ones, are looked for: they are dropped as much later at most. */
   readonly checkedEveryMs: number;
   /** Between two requests. */
   readonly idleMs: number;

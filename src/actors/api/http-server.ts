@@ -17,6 +17,7 @@ import { createOpenApiDocument } from "./openapi.ts";
 import { NO_SUCH_PATH, refusalOfError, sendRefusal, wrongMethod } from "./problems.ts";
 import { refuseConnection, refuseMalformed } from "./refused-connection.ts";
 import type { SharedConnections } from "./shared-connections.ts";
+import { dropStalled } from "./stalled-connections.ts";
 import type { Tls } from "./tls.ts";
 import { type Gate, openGate } from "./tokens.ts";
 
@@ -70,7 +71,11 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   let closing = false;
   const app = fastify({
     logger: false,
-    serverFactory: (listener) => createNodeServer(options.access, listener),
+    serverFactory: (listener) => {
+      const server = createNodeServer(options.access, listener);
+      dropStalled(server, options.access.bounds, options.clock);
+      return server;
+    },
     routerOptions: { maxParamLength: PARAMETER_LENGTH_MAX },
     return503OnClosing: false,
     forceCloseConnections: "idle",
@@ -157,7 +162,6 @@ function createNodeServer({ tls, bounds, connections }: Access, listener: Reques
   server.on("connect", (_request, socket) => refuseConnection({ code: "CONNECT" }, socket));
   server.maxConnections = bounds.connectionsMax;
   connections?.watch(server);
-  server.setTimeout(bounds.stalledMs);
   return server;
 }
 

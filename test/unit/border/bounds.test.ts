@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
 import { connect, type Socket } from "node:net";
 import { Server } from "@grpc/grpc-js";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { type Bounds, usualBounds } from "../../../src/actors/api/bounds.ts";
 import { createAdmission, type Peer } from "../../../src/actors/api/grpc/admission.ts";
 import { createGrpcListener } from "../../../src/actors/api/grpc/listener.ts";
@@ -16,20 +16,29 @@ import { recordingLog } from "../../fakes/log.ts";
 /** Short ones: what is tested is that each holds, and what happens then. */
 const SHORT = { headWithinMs: 150, requestWithinMs: 300, checkedEveryMs: 20, idleMs: 100, stalledMs: 100 } as const;
 
-async function startHttp(bounds: Partial<Bounds>) {
+async function startHttp(bounds: Partial<Bounds>, metrics = "") {
   const answer = (_input: unknown, _caller: unknown, conclusion: Conclusion<unknown>) =>
     conclusion.finish({ ok: true, answer: { status: "ok" } });
   const server = createHttpServer({
     handlers: new Proxy({} as Handlers, { get: () => answer }),
-    metrics: { contentType: "text/plain", text: async () => "" },
+    metrics: { contentType: "text/plain", text: async () => metrics },
     version: "1.2.3",
     access: { ...openAccess, bounds: { ...usualBounds, ...bounds } },
     clock: systemClock,
     log: recordingLog(),
   });
   const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
+  let connections = 0;
+  server.app.server.on("connection", (socket) => {
+    connections += 1;
+    socket.once("close", () => {
+      connections -= 1;
+    });
+  });
   return {
     port,
+    /** Connections that the server holds. */
+    open: () => connections,
     async [Symbol.asyncDispose]() {
       await server.close(0);
     },
@@ -77,6 +86,24 @@ describe("a connection", () => {
     await using server = await startHttp(SHORT);
     expect(await trickle(server.port, "", "")).toMatch(/^(HTTP\/1\.1 408 |$)/);
     expect(await trickle(server.port, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n", "")).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  test("that takes nothing of its answer is dropped, and one that takes it slowly is not", async () => {
+    const bytes = 50 * 2 ** 20;
+    await using server = await startHttp({ ...SHORT, idleMs: 60_000 }, "x".repeat(bytes));
+    const [stalled, slow] = await Promise.all([open(server.port), open(server.port)]);
+    for (const socket of [stalled, slow]) socket.pause().write("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    await vi.waitFor(() => expect(server.open()).toBe(2));
+    let taken = 0;
+    const step = (): void => {
+      taken += (slow.read() as Buffer | null)?.length ?? 0;
+      if (taken < bytes) systemClock.after(1, step);
+    };
+    step();
+    await vi.waitFor(() => expect(server.open()).toBe(1), { timeout: 10_000 });
+    await vi.waitFor(() => expect(taken).toBeGreaterThan(bytes), { timeout: 10_000 });
+    expect(server.open()).toBe(1);
+    for (const socket of [stalled, slow]) socket.destroy();
   });
 
   test("beyond the bound is closed as it comes, and the others go on", async () => {
