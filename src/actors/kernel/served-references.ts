@@ -7,9 +7,9 @@ import type { Posted, References, Settled } from "./far-protocol.ts";
  * Hands what comes by the port to the actors, and back what they answer. Whether a mailbox is full and how long an
  * answer may take is decided here, by the references themselves, as for an asker of this thread. When the other thread
  * ends, the port closes, and what is answered later is undelivered. Answers that were on their way then are lost: nobody
- * can tell whether they were used.
+ * can tell whether they were used. `isGone` says that the thread has ended where that is known before the port closes.
  */
-export function serveReferences(port: MessagePort, references: References): void {
+export function serveReferences(port: MessagePort, references: References, isGone = (): boolean => false): void {
   let settled: Settled[] = [];
   let closed = false;
 
@@ -39,7 +39,7 @@ export function serveReferences(port: MessagePort, references: References): void
         settle([number, error === null ? { ok: true, value: null } : { ok: false, error }]);
       } else {
         reference.put(message as never, { deadlineMs, lane }, (outcome) => {
-          if (closed) reference.undelivered?.(message as never, outcome);
+          if (closed || isGone()) reference.undelivered?.(message as never, outcome);
           else settle([number, outcome]);
         });
       }

@@ -152,7 +152,7 @@ export class Thread {
 
   #start({ actor, portable, inherited, onFailure, references }: Life, { events }: Tenant): void {
     const { module, init } = portable;
-    const way = openReferences(references);
+    const way = openReferences(references, () => this.#gone !== null);
     const request = { actor, module, init, inherited, onFailure, references: way };
     this.#call(this.#surface.start(Comlink.transfer(request, way === null ? [] : [way.port])), START_DEADLINE_MS).then(
       (failure) => (failure === null ? events.started() : events.died(failure)),
@@ -260,10 +260,10 @@ export class Thread {
 }
 
 /** A way to the actors for one life, which ends with it: the port that crosses is closed there, or by the thread's end. */
-function openReferences(references: References): StartRequest["references"] {
+function openReferences(references: References, isGone: () => boolean): StartRequest["references"] {
   const names = Object.keys(references);
   if (names.length === 0) return null;
   const { port1, port2 } = new MessageChannel();
-  serveReferences(port1, references);
+  serveReferences(port1, references, isGone);
   return { names, port: port2 };
 }

@@ -96,6 +96,34 @@ test(
 );
 
 test(
+  "a schedule whose thread ends before the answer is cancelled: its caller's connection went with it",
+  async () => {
+    const log = new ScriptedLog();
+    log.onAppend = (append) => append.end(null);
+    await using api = await startApi({ eventLog: log, flags: { apiThreads: "2" } });
+    await callFresh(api.url, { method: "POST", path: "/v1/nodes/n1/heartbeat", body: freshNode("n1") });
+    log.onAppend = null;
+    const socket = await sendSchedule(api);
+    const [append] = await vi.waitFor(() => {
+      expect(log.open).toHaveLength(1);
+      return log.open;
+    }, WAIT);
+    const ended = new Promise((closed) =>
+      socket
+        .resume()
+        .on("error", () => undefined)
+        .once("close", closed),
+    );
+    await Promise.all([api.endThread("api-1"), api.endThread("api-2"), ended]);
+    log.onAppend = (next) => next.end(null);
+    append?.end(null);
+    const cancelled = () => log.kept.some((entry) => "change" in entry && entry.change.type === "cancelled");
+    await vi.waitFor(() => expect(cancelled()).toBe(true), WAIT);
+  },
+  START_MS,
+);
+
+test(
   "readiness and liveness do not wait for the log that decisions wait for, and stopping drains every thread",
   async () => {
     const log = new ScriptedLog();
