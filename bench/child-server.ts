@@ -1,11 +1,17 @@
 /** A server in a process of its own, so that what it costs is its own. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 /** Ticks per second of /proc/<pid>/stat on Linux, fixed for user space (proc(5), sysconf(_SC_CLK_TCK)). */
 const TICKS_PER_SECOND = 100;
+/** What a server says when it can be called, and its address. */
+const SAYS = {
+  HTTP: /serving the HTTP API on ([\w.:/]+)/,
+  gRPC: /serving the gRPC API on ([\w.:/]+)/,
+  gateway: /forwarding what comes to ([\w.:/]+)/,
+} as const;
 
 export class ChildServer {
   /** Of the HTTP API; host and port of the gRPC one. */
@@ -37,15 +43,34 @@ export class ChildServer {
     return ChildServer.#start(["./grpc-echo-server.ts"], "gRPC");
   }
 
-  static async #start([script, ...args]: readonly [string, ...string[]], api = "HTTP"): Promise<ChildServer> {
+  /** The built gateway, as it ships, before the scheduler at `scheduler`. */
+  static startGateway(scheduler: string): Promise<ChildServer> {
+    const own = ["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--scheduler", scheduler];
+    return ChildServer.#start(["../dist/main.js", "gateway", ...own], "gateway");
+  }
+
+  /** A node's runtime: answers every create with 201 and the id of a sandbox. */
+  static startNode(): Promise<ChildServer> {
+    return ChildServer.#start(["./node-server.ts"]);
+  }
+
+  /** The least that any proxy on Fastify costs, before the server at `upstream`. */
+  static startProxy(upstream: string): Promise<ChildServer> {
+    return ChildServer.#start(["./proxy-server.ts", upstream]);
+  }
+
+  static async #start(
+    [script, ...args]: readonly [string, ...string[]],
+    api: keyof typeof SAYS = "HTTP",
+  ): Promise<ChildServer> {
     const path = fileURLToPath(new URL(script, import.meta.url));
     const child = spawn(process.execPath, [path, ...args], { stdio: ["ignore", "ignore", "pipe"] });
     let said = "";
     const url = await new Promise<string>((resolve, reject) => {
       child.stderr?.setEncoding("utf8").on("data", (text: string) => {
         said = (said + text).slice(-10_000);
-        const match = /serving the (HTTP|gRPC) API on ([\w.:/]+)/g;
-        for (const [, served, at] of said.matchAll(match)) if (served === api && at !== undefined) resolve(at);
+        const [, at] = SAYS[api].exec(said) ?? [];
+        if (at !== undefined) resolve(at);
       });
       child.once("exit", () => reject(new Error(`${script} has ended:\n${said}`)));
     });
@@ -58,6 +83,21 @@ export class ChildServer {
     // The name of the program, in parentheses, may hold blanks; utime and stime are fields 14 and 15 (proc(5)).
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     return ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS_PER_SECOND;
+  }
+
+  /**
+   * CPU time so far of each of its threads by thread id, in nanoseconds, with the name of the thread: the main thread's is
+   * `MainThread`, workers are `WorkerThread`, the rest is V8's (proc(5), schedstat).
+   */
+  threadCpuNs(): Map<string, { readonly name: string; readonly cpuNs: number }> {
+    const tasks = `/proc/${this.#child.pid}/task`;
+    return new Map(
+      readdirSync(tasks).map((task) => {
+        const [cpuNs] = readFileSync(`${tasks}/${task}/schedstat`, "utf8").split(" ");
+        const name = readFileSync(`${tasks}/${task}/comm`, "utf8").trim();
+        return [task, { name, cpuNs: Number(cpuNs) }];
+      }),
+    );
   }
 
   /** Memory of the process that is in RAM now (proc(5), VmRSS). */

@@ -30,6 +30,7 @@ export class Connection {
   /** `body` is JSON in ASCII, so that its length in characters is that in bytes. */
   request(method: string, path: string, body: string): Promise<Answered> {
     const head = `${method} ${path} HTTP/1.1\r\nhost: ${this.#host}\r\ncontent-type: application/json\r\n`;
+    if (!this.#socket.writable) return Promise.reject(new Error("the server has closed the connection"));
     return new Promise((resolve, reject) => {
       this.#settle = resolve;
       this.#fail = reject;
