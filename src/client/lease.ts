@@ -15,6 +15,8 @@ export interface LeaseOptions {
  * come than its lease lasts, half of what is certainly left is nothing, and renewals would follow one upon the other.
  */
 const RENEWAL_SHARE_MIN = 0.1;
+/** Nobody reads it; without a reason every release would make an exception and its stack. */
+const RELEASED = "released";
 
 /**
  * Renews a lease each time half of what is left of it has passed, until it is released or the scheduler grants no more.
@@ -54,7 +56,7 @@ export class Lease {
 
   /** Ends the renewals. Resolves when none is under way any more, so that none can overtake what is said next. */
   release(): Promise<void> {
-    this.#released.abort();
+    this.#released.abort(RELEASED);
     this.#cancelTimers();
     return this.#renewal;
   }

@@ -32,6 +32,8 @@ export interface PlacementClientOptions {
   /** Bearer token of kind `client`, or where to take it from with each call, such as a file that is rotated. */
   readonly token?: string | (() => string | null);
   readonly tls?: ClientTls;
+  /** How it calls, in place of what `tls` would choose. */
+  readonly fetch?: Fetch;
   readonly clock?: Clock;
   readonly random?: Random;
 }
@@ -45,7 +47,7 @@ export class PlacementClient implements PlacementCalls {
   readonly #tryWithinMs: number;
   readonly #token: () => string | null;
   readonly #tls: ClientTls | null;
-  #fetch: Promise<Fetch> | null = null;
+  #fetch: Promise<Fetch> | null;
   readonly #clock: Clock;
   readonly #random: Random;
 
@@ -56,6 +58,7 @@ export class PlacementClient implements PlacementCalls {
     const { token = null } = options;
     this.#token = typeof token === "function" ? token : () => token;
     this.#tls = options.tls ?? null;
+    this.#fetch = options.fetch === undefined ? null : Promise.resolve(options.fetch);
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? systemRandom;
   }

@@ -54,8 +54,8 @@ export interface FetchAnswer {
 /** How a client with these options fetches; loads what TLS of one's own takes. */
 export async function openFetch(tls: ClientTls | null): Promise<Fetch> {
   if (tls === null) return fetch;
-  const { secureFetch } = await import("./secure-fetch.ts");
-  return secureFetch(tls);
+  const { pooledFetch } = await import("./pooled-fetch.ts");
+  return pooledFetch(tls);
 }
 
 /** One call of the HTTP API: the answer's JSON (null for 204), or a `PlacementError` thrown. Connections are kept alive. */

@@ -4,8 +4,9 @@ import type { NodeAddress } from "../client/calls.ts";
 import { PlacementError } from "../client/errors.ts";
 import { Lease } from "../client/lease.ts";
 import { PlacementClient } from "../client/placement-client.ts";
+import { pooledFetch } from "../client/pooled-fetch.ts";
 import { repeat } from "../client/repeat.ts";
-import { type Call, callApi, openFetch, parseAnswer } from "../client/transport.ts";
+import { type Call, callApi, parseAnswer } from "../client/transport.ts";
 import { ENDPOINTS } from "../messages/http/endpoints.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
@@ -26,17 +27,16 @@ export interface HttpSchedulerOptions {
 }
 
 export function createHttpScheduler({ url, credentials, clock, random }: HttpSchedulerOptions): Scheduler {
-  const { tls } = credentials;
+  const fetch = pooledFetch(credentials.tls);
   const token = (): string | null => credentials.token();
-  const common = { url, clock, random, token, ...(tls === null ? {} : { tls }) };
+  const common = { url, clock, random, token, fetch };
   const patient = new PlacementClient(common);
   const hasty = new PlacementClient({ ...common, tryWithinMs: ONE_TRY_WITHIN_MS, withinMs: 0 });
   /** The client that goes with a patience, and its options. */
   const at = ({ repeatForMs }: Patience): [PlacementClient, { withinMs: number }] =>
     repeatForMs === 0 ? [hasty, { withinMs: 0 }] : [patient, { withinMs: repeatForMs }];
-  const fetch = openFetch(tls);
-  const call = async (to: Omit<Call, "withinMs">, withinMs: number): Promise<unknown> =>
-    callApi({ url, clock, token, fetch: await fetch }, { ...to, withinMs });
+  const call = (to: Omit<Call, "withinMs">, withinMs: number): Promise<unknown> =>
+    callApi({ url, clock, token, fetch }, { ...to, withinMs });
 
   return {
     reserve: ({ hint, excludeNodeIds }) =>
