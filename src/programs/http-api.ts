@@ -20,7 +20,8 @@ export interface HttpApiParts {
   /** The same, for other threads. */
   readonly far: FarPlacement;
   readonly directory: DirectoryReference;
-  readonly metrics: Metrics;
+  /** Null: none are kept. */
+  readonly metrics: Metrics | null;
 }
 
 /** The HTTP API on the scheduler's actors: in this thread, or in as many threads of its own as the settings say. */

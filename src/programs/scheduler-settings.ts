@@ -10,7 +10,7 @@ import {
   type SchedulerConfiguration,
   schedulerConfigurationSchema,
 } from "../messages/scheduler-configuration.ts";
-import { durationBetween, oneOf, refuse, show, textNamed } from "../messages/settings.ts";
+import { durationBetween, oneOf, refuse, show, switchSchema, textNamed } from "../messages/settings.ts";
 import { ACCESS_SETTINGS, checkAccess } from "./access-settings.ts";
 import { addressSchema } from "./address.ts";
 import { readEitherForm } from "./agentenv-file.ts";
@@ -70,6 +70,11 @@ export const SCHEDULER_SETTINGS = {
     help: "threads that answer HTTP on its one port, 1 to 64; gRPC stays in the main thread",
     shownDefault: "auto: half of the cores, 1 to 3",
     schema: apiThreadsSchema,
+  },
+  noMetrics: {
+    key: "no_metrics",
+    help: "keep no metrics: GET /metrics is not found",
+    schema: switchSchema.default(false),
   },
   stateDir: {
     key: "state_dir",

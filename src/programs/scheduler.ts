@@ -130,7 +130,8 @@ export function startScheduler({ system, settings, access, log, clock, eventLog 
   );
   logChanges(placementEvents, log);
   const placement = createPlacementClient(reference, clock);
-  const metrics = createMetrics({ strategy: settings.strategy, placement, placementEvents, directoryEvents, system });
+  const sources = { strategy: settings.strategy, placement, placementEvents, directoryEvents, system };
+  const metrics = settings.noMetrics ? null : createMetrics(sources);
   const far = farPlacement(reference, placement.events, clock);
   const http = createHttpApi({ system, settings, access, log, clock, placement, far, directory, metrics });
   return { http, placement, directories };

@@ -13,6 +13,7 @@ import { checkOf, Exchange, type Input } from "./exchange.ts";
 import type { Conclusion, Handlers } from "./handled.ts";
 import { readJsonBody } from "./json-body.ts";
 import { serialiserSchemaOf } from "./json-schema.ts";
+import type { Metrics } from "./metrics.ts";
 import { createOpenApiDocument } from "./openapi.ts";
 import { NO_SUCH_PATH, refusalOfError, sendRefusal, wrongMethod } from "./problems.ts";
 import { refuseConnection, refuseMalformed } from "./refused-connection.ts";
@@ -36,7 +37,8 @@ export const openAccess: Access = { gate: openGate, tls: null, bounds: usualBoun
 
 export interface HttpServerOptions {
   readonly handlers: Handlers;
-  readonly metrics: { readonly contentType: string; text(request: { readonly byNode: boolean }): Promise<string> };
+  /** Null: none are kept, and `/metrics` is a path that does not exist. */
+  readonly metrics: Metrics | null;
   readonly version: string;
   readonly access: Access;
   readonly clock: Clock;
@@ -178,14 +180,16 @@ function addRoutes(app: FastifyInstance, { handlers, metrics, version, access }:
     addEndpoint(app, { endpoint, gate: access.gate, handle: handlers[name] as Route["handle"] });
     note(routePath(endpoint.path), endpoint.method.toUpperCase());
   }
-  const document = JSON.stringify(createOpenApiDocument(version));
+  const document = JSON.stringify(createOpenApiDocument(version, { metrics: metrics !== null }));
   app.get("/v1/openapi.json", (_request, reply) => reply.type("application/json; charset=utf-8").send(document));
   note("/v1/openapi.json", "GET");
-  app.get<{ Querystring: { by_node?: string } }>("/metrics", async (request, reply) => {
-    const text = await metrics.text({ byNode: request.query.by_node === "true" });
-    return reply.type(metrics.contentType).send(text);
-  });
-  note("/metrics", "GET");
+  if (metrics !== null) {
+    app.get<{ Querystring: { by_node?: string } }>("/metrics", async (request, reply) => {
+      const text = await metrics.text({ byNode: request.query.by_node === "true" });
+      return reply.type(metrics.contentType).send(text);
+    });
+    note("/metrics", "GET");
+  }
   for (const [path, allowed] of methodsOf) {
     const others = app.supportedMethods.filter((method) => !allowed.includes(method));
     // Before the body is read: nobody wants it.

@@ -6,7 +6,7 @@ import { ENDPOINTS, type Endpoint, type EndpointName } from "../../messages/http
 import { problemSchema } from "../../messages/http/problem.ts";
 import { type JsonSchema, SchemaComponents } from "./json-schema.ts";
 
-export function createOpenApiDocument(version: string): JsonSchema {
+export function createOpenApiDocument(version: string, { metrics }: { readonly metrics: boolean }): JsonSchema {
   const components = new SchemaComponents();
   const problem = components.refer(problemSchema, "output");
   const paths: Record<string, Record<string, JsonSchema>> = {};
@@ -17,7 +17,7 @@ export function createOpenApiDocument(version: string): JsonSchema {
       [endpoint.method]: operationOf(name, endpoint, components, problem),
     };
   }
-  paths["/metrics"] = { get: METRICS };
+  if (metrics) paths["/metrics"] = { get: METRICS };
   paths["/v1/openapi.json"] = { get: DOCUMENT };
   return {
     openapi: "3.1.0",

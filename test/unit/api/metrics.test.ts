@@ -114,3 +114,14 @@ test("beyond 1 000 nodes, reservations by node are shown when asked for only", a
   expect((await samples()).get(series)).toBeUndefined();
   expect((await samples("?by_node=true")).get(series)).toBe(1);
 });
+
+test("with --no-metrics none are kept: the path is not found, and the document does not list it", async () => {
+  await using without = await startApi({ flags: { metrics: false } });
+  const answer = await without.get("/metrics");
+  expect([answer.status, answer.body.error.code]).toEqual([404, "not_found"]);
+  const paths = Object.keys(JSON.parse((await without.get("/v1/openapi.json")).text).paths);
+  expect([paths.includes("/metrics"), paths.includes("/v1/schedule")]).toEqual([false, true]);
+  expect(without.scheduler.placement.events.eventNames()).toEqual([]);
+  await without.post("/v1/nodes/n1/heartbeat", freshNode("n1"));
+  expect((await without.post("/v1/schedule", coldSandbox(1, 1))).status).toBe(200);
+});

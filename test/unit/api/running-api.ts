@@ -97,7 +97,7 @@ export class RunningApi implements AsyncDisposable {
 
 export interface RunningApiOptions {
   /** Scalar settings, by flag name in camel case. */
-  readonly flags?: Readonly<Record<string, string>>;
+  readonly flags?: Readonly<Record<string, string | boolean>>;
   readonly eventLog?: EventLog;
   readonly clock?: Clock;
 }

@@ -55,6 +55,19 @@ describe("the scheduler's settings", () => {
     }
   });
 
+  test("metrics are kept unless flag, variable or file says otherwise", () => {
+    const file = join(folder, "no-metrics.json");
+    writeFileSync(file, JSON.stringify({ no_metrics: true }));
+    const resolve = (flags: object, environment: NodeJS.ProcessEnv = {}, from: string | null = null) =>
+      resolveSchedulerSettings({ flags: { ...flags }, environment, file: from }).noMetrics;
+    expect(resolve({})).toBe(false);
+    // As commander hands on `--no-metrics`.
+    expect(resolve({ metrics: false })).toBe(true);
+    expect(resolve({}, { EVENKEEL_NO_METRICS: "1" })).toBe(true);
+    expect(resolve({}, {}, file)).toBe(true);
+    expect(resolve({}, { EVENKEEL_NO_METRICS: "false" }, file)).toBe(false);
+  });
+
   test("nested keys come in the units of the wire and go in those of the core", () => {
     const config = configOf({
       assumed_resources: { cpu: 0.5, memory: "512MiB" },

@@ -29,7 +29,8 @@ import type { Admission, DeskMessage, DeskReplies, ListenAddress } from "./desk.
 export interface ApiThreadInit {
   readonly version: string;
   readonly bounds: Bounds;
-  readonly metricsContentType: string;
+  /** Null: no metrics are kept. */
+  readonly metricsContentType: string | null;
   /** Connections of every API thread, by position; shared memory. */
   readonly connectionCounts: Int32Array;
   /** Which of the counts is this thread's. */
@@ -132,10 +133,13 @@ class ApiThread implements Actor<ApiThreadMessage> {
     const share = { counts: connectionCounts, own: position, connectionsMax: bounds.connectionsMax };
     return {
       handlers: withLiveness(createHandlers({ placement, directory }), this.#desk),
-      metrics: {
-        contentType: metricsContentType,
-        text: async ({ byNode }) => (await this.#ask({ type: "metrics", byNode })).text,
-      },
+      metrics:
+        metricsContentType === null
+          ? null
+          : {
+              contentType: metricsContentType,
+              text: async ({ byNode }) => (await this.#ask({ type: "metrics", byNode })).text,
+            },
       version,
       access: { gate: gate ?? openGate, tls, bounds, connections: new SharedConnections(share) },
       clock,

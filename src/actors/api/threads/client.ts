@@ -16,7 +16,8 @@ export interface ApiThreadsOptions {
   readonly count: number;
   readonly placement: FarPlacement;
   readonly directory: DirectoryReference;
-  readonly metrics: Metrics;
+  /** Null: none are kept. */
+  readonly metrics: Metrics | null;
   readonly access: Access;
   readonly version: string;
 }
@@ -39,7 +40,7 @@ export function startApiThreads(system: ActorSystem, options: ApiThreadsOptions)
     const init: ApiThreadInit = {
       version,
       bounds: access.bounds,
-      metricsContentType: metrics.contentType,
+      metricsContentType: metrics?.contentType ?? null,
       connectionCounts,
       position,
     };

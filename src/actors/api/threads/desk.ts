@@ -36,7 +36,8 @@ export type DeskReplies = {
 
 export interface DeskOptions {
   readonly access: Access;
-  readonly metrics: Metrics;
+  /** Null: none are kept, and nobody asks for them. */
+  readonly metrics: Metrics | null;
 }
 
 export function deskActor({ access, metrics }: DeskOptions): LocalActor<DeskMessage> {
@@ -54,7 +55,7 @@ export function deskActor({ access, metrics }: DeskOptions): LocalActor<DeskMess
               return;
             case "metrics":
               // A question that fails is left to its deadline.
-              metrics.text({ byNode: message.byNode }).then(
+              metrics?.text({ byNode: message.byNode }).then(
                 (text) => answer({ text } satisfies DeskReplies["metrics"]),
                 (thrown: unknown) => log.error({ reason: describeThrown(thrown) }, "the metrics could not be read"),
               );
