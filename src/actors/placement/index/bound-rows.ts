@@ -119,10 +119,14 @@ export class BoundRows {
     const left = bounds[below] ?? 0;
     const right = bounds[below + WIDTH] ?? 0;
     const least = Math.min(left, right);
-    const slack = (least + (bounds[at + PROMISABLE] ?? 0)) * SLACK;
-    const apart = Math.abs(left - right) <= slack ? 0 : left - right;
-    const first = this.#firstOf(place, column, apart);
     const named = place * FIRSTS + column;
+    const namedBelow = 2 * place * FIRSTS + column;
+    const leftFirst = firsts[namedBelow] ?? 0;
+    const rightFirst = firsts[namedBelow + FIRSTS] ?? 0;
+    const slack = (least + (bounds[at + PROMISABLE] ?? 0)) * SLACK;
+    const mayTie = Math.abs(left - right) <= slack;
+    const isLeft = mayTie ? this.#slots.compareTies(leftFirst, rightFirst) < 0 : left < right;
+    const first = isLeft ? leftFirst : rightFirst;
     if (!widened && bounds[at] === least && firsts[named] === first) return false;
     bounds[at] = least;
     firsts[named] = first;
@@ -135,21 +139,16 @@ export class BoundRows {
     const below = 2 * place * WIDTH + WEIGHT;
     const left = bounds[below] ?? 0;
     const right = bounds[below + WIDTH] ?? 0;
-    const least = Math.min(left, right);
-    const first = this.#firstOf(place, WEIGHT, left === right ? 0 : left - right);
     const named = place * FIRSTS + WEIGHT;
+    const namedBelow = 2 * place * FIRSTS + WEIGHT;
+    const leftFirst = firsts[namedBelow] ?? 0;
+    const rightFirst = firsts[namedBelow + FIRSTS] ?? 0;
+    const isLeft = left === right ? this.#slots.compareTies(leftFirst, rightFirst) < 0 : left < right;
+    const least = isLeft ? left : right;
+    const first = isLeft ? leftFirst : rightFirst;
     if (bounds[at] === least && firsts[named] === first) return false;
     bounds[at] = least;
     firsts[named] = first;
     return true;
-  }
-
-  /** Who is named by the child that has less, or by both; `apart` is the left one minus the right one. */
-  #firstOf(place: number, column: number, apart: number): number {
-    const below = 2 * place * FIRSTS + column;
-    const left = this.firsts[below] ?? 0;
-    const right = this.firsts[below + FIRSTS] ?? 0;
-    const order = apart === 0 ? this.#slots.compareTies(left, right) : apart;
-    return order < 0 ? left : right;
   }
 }

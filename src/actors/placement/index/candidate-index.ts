@@ -1,5 +1,16 @@
 /**
  * Selection without asking every node: at any time, for any request, the same node as the plain scan.
+ *
+ * All requests of a kind (which amounts are known, managed or not) share a tree of bounds, whatever they ask for. The
+ * shape that comes more often than all others has a tree of its own, in which weights are those of this very shape: a
+ * knock-out, whose winner is at the root.
+ *
+ * Measured side by side on a busy machine, in µs per selection with the two changes that it takes in, with 1 000 and with
+ * 100 000 nodes. A knock-out for each of the 16 shapes that come again, and blocks of bounds for the others, which is what
+ * was here before: 0.4 and 0.7 for one shape, 4.1 and 8.5 for twelve in turn, since every change plays in all of them,
+ * 13 and 540 for shapes that come once. The tree of bounds: 1.0 and 1.5, 2.6 and 3.3, 2.9 and 3.5; with all nodes equal
+ * 1.2 and 2.3, whether or not a shape comes again. So the tree serves all, but for the one shape that has the others
+ * beaten, which a knock-out serves in a third of the time. It costs as much as a scan to set up, so one is enough.
  */
 import type { Random } from "../../../ports/random.ts";
 import type { Demand, Rules } from "../candidates.ts";

@@ -94,10 +94,12 @@ export class Slots {
     const figures = this.#figures;
     const leftAt = left * FIGURES;
     const rightAt = right * FIGURES;
-    for (let figure = STARTING; figure <= TURN; figure++) {
-      const difference = (figures[leftAt + figure] ?? 0) - (figures[rightAt + figure] ?? 0);
-      if (difference !== 0) return difference;
-    }
+    const order =
+      (figures[leftAt + STARTING] ?? 0) - (figures[rightAt + STARTING] ?? 0) ||
+      (figures[leftAt + RUNNING] ?? 0) - (figures[rightAt + RUNNING] ?? 0) ||
+      (figures[leftAt + PAUSED] ?? 0) - (figures[rightAt + PAUSED] ?? 0) ||
+      (figures[leftAt + TURN] ?? 0) - (figures[rightAt + TURN] ?? 0);
+    if (order !== 0) return order;
     return (this.nodes[left]?.nodeId ?? "") < (this.nodes[right]?.nodeId ?? "") ? -1 : 1;
   }
 

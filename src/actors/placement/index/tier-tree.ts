@@ -51,6 +51,7 @@ export class TierTree extends Follower {
   #leaves: Int32Array = new Int32Array(1);
   #slots: Int32Array = new Int32Array(1);
   #otherTiers = 0;
+  #inOrder = false;
   /** Looked at beyond what is fair, since the leaves were put in order. */
   #stepsInVain = 0;
 
@@ -91,25 +92,27 @@ export class TierTree extends Follower {
   #noteSteps(steps: number): void {
     const { leaves } = this.#rows;
     this.#stepsInVain += Math.max(0, steps - FAIR_STEPS * Math.log2(leaves));
-    if (this.#stepsInVain > ORDERING_STEPS * leaves) this.forget();
+    if (this.#stepsInVain <= ORDERING_STEPS * leaves) return;
+    this.#inOrder = false;
+    this.forget();
   }
 
   protected override beginAnew(rules: Rules): void {
     const { capacity } = this.slots;
     this.#otherTiers = 0;
-    this.#stepsInVain = 0;
     if (this.#rows.leaves !== capacity) {
       this.#rows = new BoundRows(capacity, this.slots, this.#terms.anyAmounts);
       this.#leaves = new Int32Array(capacity);
       this.#slots = new Int32Array(capacity);
+      this.#inOrder = false;
     }
-    this.#settle(rules);
+    if (!this.#inOrder) this.#putInOrder(rules);
     for (let slot = 0; slot < capacity; slot++) this.#judge(slot, rules);
     this.#rows.mergeAll();
   }
 
   /** Gives every slot its leaf. */
-  #settle({ config }: Rules): void {
+  #putInOrder({ config }: Rules): void {
     const { capacity, nodes } = this.slots;
     if (!this.#terms.anyAmounts) {
       for (let slot = 0; slot < capacity; slot++) this.#slots[slot] = slot;
@@ -132,6 +135,8 @@ export class TierTree extends Follower {
       this.#leaves[slot] = leaf;
       this.#rows.assign(capacity + leaf, slot);
     }
+    this.#inOrder = true;
+    this.#stepsInVain = 0;
   }
 
   protected override takeIn(slot: number, rules: Rules): void {
