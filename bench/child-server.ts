@@ -2,7 +2,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { fileURLToPath } from "node:url";
+import { systemClock } from "../src/ports/clock.ts";
+import { pause } from "../src/ports/pause.ts";
 
 /** Ticks per second of /proc/<pid>/stat on Linux, fixed for user space (proc(5), sysconf(_SC_CLK_TCK)). */
 const TICKS_PER_SECOND = 100;
@@ -12,6 +15,8 @@ const SAYS = {
   gRPC: /serving the gRPC API on ([\w.:/]+)/,
   gateway: /forwarding what comes to ([\w.:/]+)/,
 } as const;
+
+const SAID_LENGTH_MAX = 10_000;
 
 export class ChildServer {
   /** Of the HTTP API; host and port of the gRPC one. */
@@ -27,6 +32,16 @@ export class ChildServer {
   static startScheduler(stateDir = "none", flags: readonly string[] = []): Promise<ChildServer> {
     const own = ["--http", "127.0.0.1:0", "--state-dir", stateDir];
     return ChildServer.#start(["../dist/main.js", "scheduler", ...own, ...flags]);
+  }
+
+  /** The same without a word: it is asked until it answers, on a port that was free. */
+  static async startSilentScheduler(): Promise<ChildServer> {
+    const port = await freePort();
+    const own = ["--http", `127.0.0.1:${port}`, "--state-dir", "none", "--log-level", "silent"];
+    const { child, failed } = run(["../dist/main.js", "scheduler", ...own]);
+    const url = `http://127.0.0.1:${port}`;
+    await Promise.race([untilReady(url), failed]);
+    return new ChildServer(url, child);
   }
 
   static startEcho(): Promise<ChildServer> {
@@ -63,18 +78,23 @@ export class ChildServer {
     [script, ...args]: readonly [string, ...string[]],
     api: keyof typeof SAYS = "HTTP",
   ): Promise<ChildServer> {
-    const path = fileURLToPath(new URL(script, import.meta.url));
-    const child = spawn(process.execPath, [path, ...args], { stdio: ["ignore", "ignore", "pipe"] });
+    const { child, failed } = run([script, ...args]);
     let said = "";
-    const url = await new Promise<string>((resolve, reject) => {
-      child.stderr?.setEncoding("utf8").on("data", (text: string) => {
-        said = (said + text).slice(-10_000);
+    const url = new Promise<string>((resolve) => {
+      child.stderr?.on("data", (text: string) => {
+        said = (said + text).slice(-SAID_LENGTH_MAX);
         const [, at] = SAYS[api].exec(said) ?? [];
         if (at !== undefined) resolve(at);
       });
-      child.once("exit", () => reject(new Error(`${script} has ended:\n${said}`)));
     });
-    return new ChildServer(url, child);
+    return new ChildServer(await Promise.race([url, failed]), child);
+  }
+
+  /** CPU time of the process so far, of all its threads that still run, in microseconds. */
+  cpuUs(): number {
+    let cpuNs = 0;
+    for (const thread of this.threadCpuNs().values()) cpuNs += thread.cpuNs;
+    return cpuNs / 1_000;
   }
 
   /** CPU time of the process so far, user and system, of all its threads, in milliseconds. */
@@ -109,5 +129,38 @@ export class ChildServer {
   async stop(): Promise<void> {
     this.#child.kill("SIGTERM");
     await once(this.#child, "exit");
+  }
+}
+
+/** Starts a program; `failed` rejects with what it has said when it ends. */
+function run([script, ...args]: readonly [string, ...string[]]): { child: ChildProcess; failed: Promise<never> } {
+  const path = fileURLToPath(new URL(script, import.meta.url));
+  const child = spawn(process.execPath, [path, ...args], { stdio: ["ignore", "ignore", "pipe"] });
+  let said = "";
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+    said = (said + text).slice(-SAID_LENGTH_MAX);
+  });
+  const failed = new Promise<never>((_, reject) => {
+    child.once("exit", () => reject(new Error(`${script} has ended:\n${said}`)));
+  });
+  // It also ends when it is told to, and nobody waits for this then.
+  failed.catch(() => undefined);
+  return { child, failed };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+async function untilReady(url: string): Promise<void> {
+  for (;;) {
+    const answer = await fetch(`${url}/readyz`).catch(() => null);
+    if (answer?.ok === true) return;
+    await pause(systemClock, 50);
   }
 }

@@ -1,36 +1,40 @@
 /**
- * Schedule and confirm over real HTTP: how many requests a second, how long they take, and which part of a bare echo's
- * throughput that is.
+ * Schedule and confirm over real HTTP: how many requests a second, how long they take, what they cost the server in CPU
+ * time, which part of a bare echo's throughput that is, and what the log and the metrics have of it.
  *
  * Workload: 32 kept connections, each with one request at a time; a schedule of 2 CPUs and 2 GiB, then the confirm of it
- * with a new sandbox id, which counts as two requests. The echo is sent the same two bodies. The scheduler is the built
+ * with a new sandbox id, which counts as two requests. The echo is sent the same two bodies. The schedulers are the built
  * one, in memory. Between rounds, not timed, the sandboxes are deleted and the nodes report.
  */
-
 import { systemClock } from "../src/ports/clock.ts";
 import { ChildServer } from "./child-server.ts";
 import { Connection, expectOk, runOver } from "./http-load.ts";
 import { type Contender, inTurns, median, percentile, print } from "./measuring.ts";
 
-const SIZES = [10, 1_000];
+const FEW = 10;
+const MANY = 1_000;
 const CONNECTIONS = 32;
 const PAIRS = 3_000;
-const ROUNDS = 7;
-const WARM_UPS = 3;
+const ROUNDS = 15;
+const WARM_UPS = 5;
 const SCHEDULE_BODY = '{"hint":{"new_cold_sandbox":{"cpu_count":2,"memory_mb":2048}}}';
 const TOKEN = /"token":"([^"]+)"/;
 
 interface Round {
   readonly requestsPerSecond: number;
+  /** Of the server's process, per request. */
+  readonly cpuUs: number;
   readonly durationsMs: readonly number[];
 }
 
 class PairRounds {
+  readonly #server: ChildServer;
   readonly #connections: readonly Connection[];
   #sandboxes = 0;
 
-  constructor({ url }: ChildServer) {
-    this.#connections = Array.from({ length: CONNECTIONS }, () => new Connection(url));
+  constructor(server: ChildServer) {
+    this.#server = server;
+    this.#connections = Array.from({ length: CONNECTIONS }, () => new Connection(server.url));
   }
 
   async echo(): Promise<Round> {
@@ -62,6 +66,7 @@ class PairRounds {
     pair: (send: (path: string, body: string) => Promise<string>, sandboxId: string) => Promise<void>,
   ): Promise<Round> {
     const durationsMs: number[] = [];
+    const beforeUs = this.#server.cpuUs();
     const totalMs = await runOver(this.#connections, PAIRS, async (connection) => {
       const send = async (path: string, body: string): Promise<string> => {
         const startMs = systemClock.monotonicMs();
@@ -71,7 +76,8 @@ class PairRounds {
       };
       await pair(send, `sandbox-${this.#sandboxes++}`);
     });
-    return { requestsPerSecond: (durationsMs.length * 1000) / totalMs, durationsMs };
+    const cpuUs = (this.#server.cpuUs() - beforeUs) / durationsMs.length;
+    return { requestsPerSecond: (durationsMs.length * 1000) / totalMs, cpuUs, durationsMs };
   }
 }
 
@@ -89,39 +95,72 @@ async function report(connection: Connection, position: number): Promise<void> {
   await expectOk(connection, "POST", `/v1/nodes/n${position}/heartbeat`, JSON.stringify({ ...instance, snapshot }));
 }
 
-const echo = await ChildServer.startEcho();
-const schedulers = await Promise.all(SIZES.map(() => ChildServer.startScheduler()));
-const echoRounds = new PairRounds(echo);
-const schedulerRounds = schedulers.map((scheduler) => new PairRounds(scheduler));
-const contenders: Contender<Round>[] = [
-  { name: "echo", round: () => echoRounds.echo() },
-  ...schedulerRounds.map((rounds, index) => {
-    const nodes = SIZES[index] ?? 0;
-    return { name: `${nodes} nodes`, round: () => rounds.scheduler(nodes) };
-  }),
-];
-const results = await inTurns(contenders, { rounds: ROUNDS, warmUps: WARM_UPS });
-for (const rounds of [echoRounds, ...schedulerRounds]) rounds.close();
-await Promise.all([echo, ...schedulers].map((server) => server.stop()));
+/** Each in a process of its own. */
+const SERVERS = [
+  { name: "echo", start: () => ChildServer.startEcho(), nodes: null },
+  { name: `${FEW} nodes`, start: () => ChildServer.startScheduler(), nodes: FEW },
+  { name: `${MANY} nodes`, start: () => ChildServer.startScheduler(), nodes: MANY },
+  { name: `${FEW} nodes, no log`, start: () => ChildServer.startSilentScheduler(), nodes: FEW },
+  {
+    name: `${FEW} nodes, no metrics`,
+    start: () => ChildServer.startScheduler("none", ["--no-metrics"]),
+    nodes: FEW,
+  },
+] as const;
 
-const throughput = (name: string): number => median((results.get(name) ?? []).map((round) => round.requestsPerSecond));
+const running = await Promise.all(
+  SERVERS.map(async ({ name, start, nodes }) => {
+    const server = await start();
+    return { name, server, nodes, rounds: new PairRounds(server) };
+  }),
+);
+const contenders: Contender<Round>[] = running.map(({ name, nodes, rounds }) => ({
+  name,
+  round: () => (nodes === null ? rounds.echo() : rounds.scheduler(nodes)),
+}));
+const results = await inTurns(contenders, { rounds: ROUNDS, warmUps: WARM_UPS });
+for (const { rounds } of running) rounds.close();
+await Promise.all(running.map(({ server }) => server.stop()));
+
+const roundsOf = (name: string): readonly Round[] => results.get(name) ?? [];
+const throughput = (name: string): number => median(roundsOf(name).map((round) => round.requestsPerSecond));
+const cpuUs = (name: string): number => median(roundsOf(name).map((round) => round.cpuUs));
+/** What the whole has more than one without a part, in per cent of the whole; rounds of the same turn are compared. */
+const costPercent = (without: string): number => {
+  const whole = roundsOf(`${FEW} nodes`);
+  return median(roundsOf(without).map((round, turn) => 100 * (1 - round.cpuUs / (whole[turn]?.cpuUs ?? Number.NaN))));
+};
 const rows = contenders.map(({ name }) => {
-  const durationsMs = (results.get(name) ?? []).flatMap((round) => round.durationsMs);
+  const durationsMs = roundsOf(name).flatMap((round) => round.durationsMs);
   const [p50, p99] = [percentile(durationsMs, 50), percentile(durationsMs, 99)];
-  const share = throughput(name) / throughput("echo");
-  return [name, String(Math.round(throughput(name))), p50.toFixed(2), p99.toFixed(2), share.toFixed(2)];
+  return [
+    name,
+    String(Math.round(throughput(name))),
+    p50.toFixed(2),
+    p99.toFixed(2),
+    (throughput(name) / throughput("echo")).toFixed(2),
+    cpuUs(name).toFixed(1),
+    (cpuUs("echo") / cpuUs(name)).toFixed(2),
+  ];
 });
+const sizes = [FEW, MANY];
 print("bench:http", {
   workload: [
     `schedule + confirm of 2 CPUs and 2 GiB, ${PAIRS} pairs a round over ${CONNECTIONS} connections, medians of`,
-    `${ROUNDS} rounds in turns; the echo is a bare Fastify route that is sent the same bodies.`,
+    `${ROUNDS} rounds in turns; the echo is a bare Fastify route that is sent the same bodies. CPU is that of the`,
+    "server's process, per request; OF ECHO says which part of the echo's throughput, and of its requests per CPU second.",
   ],
-  header: ["SERVER", "REQUESTS/s", "P50 ms", "P99 ms", "OF ECHO"],
+  header: ["SERVER", "REQUESTS/s", "P50 ms", "P99 ms", "OF ECHO", "CPU µs", "OF ECHO"],
   rows,
-  figures: Object.fromEntries(
-    SIZES.flatMap((nodes) => [
-      [`requests_per_s_${nodes}`, Math.round(throughput(`${nodes} nodes`))],
-      [`of_echo_${nodes}`, (throughput(`${nodes} nodes`) / throughput("echo")).toFixed(2)],
-    ]),
-  ),
+  figures: {
+    ...Object.fromEntries(
+      sizes.flatMap((nodes) => [
+        [`requests_per_s_${nodes}`, Math.round(throughput(`${nodes} nodes`))],
+        [`of_echo_${nodes}`, (throughput(`${nodes} nodes`) / throughput("echo")).toFixed(2)],
+        [`of_echo_per_cpu_${nodes}`, (cpuUs("echo") / cpuUs(`${nodes} nodes`)).toFixed(2)],
+      ]),
+    ),
+    log_cost_percent: costPercent(`${FEW} nodes, no log`).toFixed(1),
+    metrics_cost_percent: costPercent(`${FEW} nodes, no metrics`).toFixed(1),
+  },
 });
