@@ -8,6 +8,7 @@ import { Deliveries } from "./deliveries.ts";
 import type { Posted, Settled, Speaking } from "./far-protocol.ts";
 import type { ActorError, Outcome } from "./outcome.ts";
 import { type AskOptions, lateness, refusal } from "./reference.ts";
+import { Slots } from "./slots.ts";
 
 /**
  * Messages of one lane that are under way: gathered, on the port, in a mailbox, or waiting for their answer. The
@@ -33,10 +34,9 @@ export class FarReferences {
   readonly #deadlines: Deadlines;
   readonly #deliveries = new Deliveries();
   readonly #underWayMax: number;
-  /** By number. One whose deadline has passed stays until it comes back, since it still takes up room. */
-  readonly #underWay = new Map<number, UnderWay>();
+  /** One whose deadline has passed stays until it comes back, since it still takes up room. */
+  readonly #underWay = new Slots<UnderWay>();
   readonly #counts = { urgent: 0, normal: 0 };
-  #next = 1;
   #gathered: Posted[] = [];
   #closed = false;
 
@@ -45,7 +45,7 @@ export class FarReferences {
     this.#deadlines = new Deadlines(clock);
     this.#underWayMax = underWayMax;
     port.on("message", (batch: readonly Settled[]) => {
-      for (const [number, outcome] of batch) this.#settle(number, outcome as Outcome<never>);
+      for (const [number, outcome] of batch) this.#settle(this.#underWay.take(number), outcome as Outcome<never>);
     });
     port.on("close", () => this.#onClosed());
   }
@@ -91,8 +91,7 @@ export class FarReferences {
     if (this.#closed) return refusal(name, message, "actor_dead");
     if (this.#counts[lane] >= this.#underWayMax) return refusal(name, message, "mailbox_full");
     this.#counts[lane]++;
-    const number = this.#next++;
-    this.#underWay.set(number, entry);
+    const number = this.#underWay.put(entry);
     if (this.#gathered.length === 0) setImmediate(() => this.#flush());
     this.#gathered.push([number, name, message, lane, deadlineMs]);
     return null;
@@ -117,14 +116,12 @@ export class FarReferences {
       }
       const [number, name, message] = first;
       const text = `${name} could not handle "${message.type}": ${describeThrown(thrown)}`;
-      this.#settle(number, { ok: false, error: { code: "failed", message: text } });
+      this.#settle(this.#underWay.take(number), { ok: false, error: { code: "failed", message: text } });
     }
   }
 
-  #settle(number: number, outcome: Outcome<never>): void {
-    const entry = this.#underWay.get(number);
-    if (entry === undefined) return;
-    this.#underWay.delete(number);
+  #settle(entry: UnderWay | null, outcome: Outcome<never>): void {
+    if (entry === null) return;
     this.#counts[entry.lane]--;
     if (entry.question === null) return;
     this.#deadlines.cancel(entry.question.deadline);
@@ -134,9 +131,9 @@ export class FarReferences {
   #onClosed(): void {
     if (this.#closed) return;
     this.#closed = true;
-    for (const [number, { name, message }] of this.#underWay) {
-      const text = `${name} could not handle "${message.type}": its thread has let go of this one`;
-      this.#settle(number, { ok: false, error: { code: "actor_dead", message: text } });
+    for (const entry of this.#underWay.takeAll()) {
+      const text = `${entry.name} could not handle "${entry.message.type}": its thread has let go of this one`;
+      this.#settle(entry, { ok: false, error: { code: "actor_dead", message: text } });
     }
   }
 }
