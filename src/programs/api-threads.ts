@@ -9,11 +9,11 @@ const MOST = 64;
 const AUTO = "auto";
 
 /**
- * How many threads answer HTTP where nobody says. Measured as CPU time of each thread for a schedule or a confirm, in
- * memory, over 64 connections: all of it takes 30 µs in one thread. With API threads the main thread is left with 12 µs
- * (placement, and the way over and back), and the API threads spend 40 µs between them. So one placement thread feeds
- * three API threads, a fourth would wait for it; and 52 µs instead of 30 are only won back on three cores or more. Half
- * of the cores leaves the others to placement, the journal, gRPC and garbage collection.
+ * How many threads answer HTTP where nobody says. Measured by `bench/api-threads.ts` as CPU time for a schedule or a
+ * confirm: all of it takes 27 µs in one thread. With API threads the main thread is left with 11 µs, which are placement
+ * and its half of the way over and back, and the API threads spend 31 µs between them. So one placement thread feeds three
+ * API threads, and a fourth would wait for it. The 42 µs instead of 27 are won back where cores are free for them: half of
+ * the cores leaves the others to placement, the journal, gRPC and garbage collection.
  */
 export function usualApiThreads(cores: number): number {
   return Math.min(Math.max(Math.floor(cores / 2), 1), 3);
