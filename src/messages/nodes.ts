@@ -141,6 +141,13 @@ export interface ListNodes {
   readonly type: "list_nodes";
 }
 
+/** How many nodes and live reservations there are: what metrics show, for a fraction of what `list_nodes` costs. */
+export interface CountNodes {
+  readonly type: "count_nodes";
+  /** Where there are no more nodes than this, reservations are counted by node too. */
+  readonly byNodeUpTo: number;
+}
+
 /** Where a sandbox is or shall be. `endpoint` is null only for a ledger node that has none. */
 export interface NodeAddress {
   readonly nodeId: string;
@@ -197,4 +204,20 @@ export interface NodeView {
   readonly generation: number;
   /** Null when not heard since the start. */
   readonly lastSeenUnixMs: number | null;
+}
+
+/** Numbers of live reservations. */
+export interface LiveCounts {
+  readonly pending: number;
+  readonly confirmed: number;
+}
+
+/** Of the nodes that `list_nodes` lists. */
+export interface NodeCounts {
+  readonly byStatus: Readonly<Record<NodeStatus, number>>;
+  /** Nodes under each condition. */
+  readonly byCondition: Readonly<Record<Condition, number>>;
+  readonly reservations: LiveCounts;
+  /** Those that have any, in no particular order; null where there are more nodes than were asked for. */
+  readonly reservationsByNode: readonly (LiveCounts & { readonly nodeId: string })[] | null;
 }

@@ -6,10 +6,12 @@ import type { Refusal } from "./errors.ts";
 import type {
   ClearCondition,
   Cordon,
+  CountNodes,
   GetNode,
   Heartbeat,
   ListNodes,
   NodeAddress,
+  NodeCounts,
   NodeView,
   SandboxEvents,
   Uncordon,
@@ -133,6 +135,7 @@ export type PlacementMessage =
   | UnregisterNode
   | GetNode
   | ListNodes
+  | CountNodes
   | DeliveryFailed
   | Tick;
 
@@ -215,6 +218,7 @@ export interface PlacementAnswers {
   readonly unregister: Done;
   readonly get_node: NodeAnswer;
   readonly list_nodes: NodesAnswer;
+  readonly count_nodes: NodeCounts;
   readonly delivery_failed: Done;
   readonly tick: Done;
 }

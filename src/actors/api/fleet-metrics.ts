@@ -1,6 +1,6 @@
 /** Gauges of nodes and live reservations, read from the placement actor when somebody looks. */
 import { Gauge, type Registry } from "prom-client";
-import { CONDITIONS, type NodeView } from "../../messages/nodes.ts";
+import { CONDITIONS, type NodeCounts } from "../../messages/nodes.ts";
 import type { PlacementClient } from "../placement/client.ts";
 
 /** Beyond this many nodes, series of each would cost a Prometheus server more than they tell. */
@@ -30,30 +30,22 @@ export function addFleetMetrics(registry: Registry, placement: PlacementClient):
     labelNames: ["state", "node_id"],
     registers,
   });
-  const show = (views: readonly NodeView[], byNode: boolean): void => {
-    for (const status of STATUSES) nodes.set({ status }, views.filter((view) => view.status === status).length);
-    for (const condition of CONDITIONS) {
-      conditions.set(
-        { condition },
-        views.filter((view) => view.conditions.some(({ type }) => type === condition)).length,
-      );
-    }
+  const show = ({ byStatus, byCondition, reservations: sums, reservationsByNode }: NodeCounts): void => {
+    for (const status of STATUSES) nodes.set({ status }, byStatus[status]);
+    for (const condition of CONDITIONS) conditions.set({ condition }, byCondition[condition]);
     // Series of nodes that are gone, or hold none any more, go with them.
     reservations.reset();
     for (const state of LIVE) {
-      reservations.set(
-        { state },
-        views.reduce((sum, view) => sum + view.reservations[state], 0),
-      );
-      if (!byNode && views.length > NODES_BY_ID_MAX) continue;
-      for (const { nodeId, reservations: own } of views) {
-        if (own[state] > 0) reservations.set({ state, node_id: nodeId }, own[state]);
+      reservations.set({ state }, sums[state]);
+      for (const { nodeId, [state]: count } of reservationsByNode ?? []) {
+        if (count > 0) reservations.set({ state, node_id: nodeId }, count);
       }
     }
   };
   return async (byNode) => {
+    const byNodeUpTo = byNode ? Number.MAX_SAFE_INTEGER : NODES_BY_ID_MAX;
     // In the urgent lane: an overload is when somebody looks.
-    const reply = await placement.ask({ type: "list_nodes" }, "urgent");
-    if (reply.ok) show(reply.answer.nodes, byNode);
+    const reply = await placement.ask({ type: "count_nodes", byNodeUpTo }, "urgent");
+    if (reply.ok) show(reply.answer);
   };
 }

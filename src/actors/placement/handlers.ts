@@ -20,6 +20,7 @@ import { listReservations } from "./ledger/listing.ts";
 import type { Reservation } from "./ledger/reservation.ts";
 import { isToken } from "./ledger/tokens.ts";
 import { viewOf } from "./ledger/view.ts";
+import { nodeCountsOf } from "./nodes/counts.ts";
 import type { Node } from "./nodes/node.ts";
 import { isShown, nodeViewOf, nodeViewsOf } from "./nodes/view.ts";
 import { clearCondition, cordon, recordAssignment, uncordon, unregister } from "./operating.ts";
@@ -57,6 +58,7 @@ export const HANDLERS: { readonly [Type in PlacementMessage["type"]]: Handler<Ty
   unregister,
   get_node: operating(() => {}),
   list_nodes: (core, turn) => ({ ok: true, answer: { nodes: nodeViewsOf(core, turn.now) } }),
+  count_nodes: (core, turn, { byNodeUpTo }) => ({ ok: true, answer: nodeCountsOf(core, turn.now, byNodeUpTo) }),
   delivery_failed: (core, turn, { reservationId }) => {
     const reservation = core.ledger.reservations.get(reservationId);
     if (reservation !== undefined) undelivered(core, turn, reservation);

@@ -1,7 +1,9 @@
+import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { describe, test } from "vitest";
 import { violatedSums } from "../../../src/actors/placement/ledger/check-sums.ts";
 import { type PlacementMessage, RESERVATION_STATES } from "../../../src/messages/placement.ts";
+import { countsOfViews, inOrder } from "../../fakes/counts-of-views.ts";
 import { answerDifferences, nodeDifferences, reservationDifferences } from "./agreement.ts";
 import { isShown } from "./model/facts.ts";
 import { PlacementModel } from "./model/model.ts";
@@ -66,6 +68,11 @@ function stateDifferences(walk: Walk, { state }: PlacementModel): string[] {
   for (const view of views) {
     const node = state.nodes.get(view.nodeId);
     if (node !== undefined) found.push(...nodeDifferences(state, node, view, nowMs));
+  }
+  const counted = walk.send({ type: "count_nodes", byNodeUpTo: views.length });
+  const counts = countsOfViews(views);
+  if (!counted.ok || !isDeepStrictEqual(inOrder(counted.answer), counts)) {
+    found.push(`nodes are counted as ${JSON.stringify(counted)}, and shown as ${JSON.stringify(counts)}`);
   }
   return found;
 }

@@ -115,6 +115,16 @@ test("beyond 1 000 nodes, reservations by node are shown when asked for only", a
   expect((await samples("?by_node=true")).get(series)).toBe(1);
 });
 
+test("a look asks for counts, not for the nodes: the views of 10 000 keep the actor for 15 ms", async () => {
+  const asked: string[] = [];
+  const note = ({ message }: { readonly message: { readonly type: string } }): unknown => asked.push(message.type);
+  api.scheduler.placement.events.on("answered", note);
+  await samples();
+  await samples("?by_node=true");
+  api.scheduler.placement.events.off("answered", note);
+  expect(asked.filter((type) => type !== "tick")).toEqual(["count_nodes", "count_nodes"]);
+});
+
 test("with --no-metrics none are kept: the path is not found, and the document does not list it", async () => {
   await using without = await startApi({ flags: { metrics: false } });
   const answer = await without.get("/metrics");

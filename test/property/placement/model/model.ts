@@ -112,6 +112,7 @@ export class PlacementModel {
       case "record_assignment":
       case "list_reservations":
       case "list_nodes":
+      case "count_nodes":
       case "tick":
         return OK;
       default:
