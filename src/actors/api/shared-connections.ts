@@ -15,10 +15,11 @@ export interface Share {
  */
 export class SharedConnections {
   readonly #share: Share;
+  #released = false;
 
   constructor(share: Share) {
     this.#share = share;
-    // Those of an earlier life of this thread ended with it.
+    // Those of a thread that died ended with it.
     Atomics.store(share.counts, share.own, 0);
   }
 
@@ -28,10 +29,18 @@ export class SharedConnections {
     server.on("connection", (socket) => {
       // Counted before it is looked at: of two threads that count at a time, the later sees both.
       Atomics.add(counts, own, 1);
-      socket.once("close", () => Atomics.sub(counts, own, 1));
+      socket.once("close", () => {
+        if (!this.#released) Atomics.sub(counts, own, 1);
+      });
       // When the server has taken it up, so that it is let go like any that its client ends; nothing is read before.
       if (this.#isOver()) process.nextTick(() => socket.destroy());
     });
+  }
+
+  /** Leaves the count to a next one; connections that are still open are about to be closed, and count no more. */
+  release(): void {
+    this.#released = true;
+    Atomics.store(this.#share.counts, this.#share.own, 0);
   }
 
   #isOver(): boolean {

@@ -56,8 +56,28 @@ describe.each([
   });
 });
 
-test("a thread's next life begins with none, whatever became of its last one's", () => {
-  const counts = new Int32Array(new SharedArrayBuffer(8)).fill(2);
-  new SharedConnections({ counts, own: 1, connectionsMax: CONNECTIONS_MAX });
-  expect([...counts]).toEqual([2, 0]);
+describe("a next life counts from none", () => {
+  test("after a thread that died", () => {
+    const counts = new Int32Array(new SharedArrayBuffer(8)).fill(2);
+    new SharedConnections({ counts, own: 1, connectionsMax: CONNECTIONS_MAX });
+    expect([...counts]).toEqual([2, 0]);
+  });
+
+  test("in the same thread, where connections of the last one still end", async () => {
+    const counts = new Int32Array(new SharedArrayBuffer(4));
+    const last = new SharedConnections({ counts, own: 0, connectionsMax: CONNECTIONS_MAX });
+    const server = createServer();
+    last.watch(server);
+    const socket = connect(await listening(server), "127.0.0.1");
+    const [[accepted]] = (await Promise.all([once(server, "connection"), once(socket, "connect")])) as [
+      [Socket],
+      unknown,
+    ];
+    last.release();
+    new SharedConnections({ counts, own: 0, connectionsMax: CONNECTIONS_MAX });
+    socket.destroy();
+    await once(accepted, "close");
+    expect([...counts]).toEqual([0]);
+    server.close();
+  });
 });

@@ -74,6 +74,7 @@ class ApiThread implements Actor<ApiThreadMessage> {
   readonly #init: ApiThreadInit;
   readonly #context: ActorContext;
   readonly #desk: Desk;
+  readonly #connections: SharedConnections;
   readonly #opened: Promise<Opened>;
   #stopped = false;
 
@@ -81,6 +82,8 @@ class ApiThread implements Actor<ApiThreadMessage> {
     this.#init = init;
     this.#context = context;
     this.#desk = context.reference<DeskMessage, DeskReplies>("desk");
+    const { connectionCounts: counts, position: own, bounds } = init;
+    this.#connections = new SharedConnections({ counts, own, connectionsMax: bounds.connectionsMax });
     this.#opened = this.#open();
     this.#opened.catch((thrown: unknown) => this.#fail(thrown));
   }
@@ -109,6 +112,7 @@ class ApiThread implements Actor<ApiThreadMessage> {
   /** At once: whoever wants answers to get out asks it to close before. */
   stopped(): void {
     this.#stopped = true;
+    this.#connections.release();
     this.#opened.then(
       ({ server }) => server.close(0),
       () => undefined,
@@ -126,11 +130,10 @@ class ApiThread implements Actor<ApiThreadMessage> {
   }
 
   #serverOptions(gate: TokenGate | null, tls: Tls | null): HttpServerOptions {
-    const { version, bounds, metricsContentType, connectionCounts, position } = this.#init;
+    const { version, bounds, metricsContentType } = this.#init;
     const { clock, log, reference } = this.#context;
     const placement = createPlacementClient(reference<PlacementActorMessage, PlacementReplies>("placement"), clock);
     const directory = reference<DirectoryMessage, DirectoryReplies>("directory");
-    const share = { counts: connectionCounts, own: position, connectionsMax: bounds.connectionsMax };
     return {
       handlers: withLiveness(createHandlers({ placement, directory }), this.#desk),
       metrics:
@@ -141,7 +144,7 @@ class ApiThread implements Actor<ApiThreadMessage> {
               text: async ({ byNode }) => (await this.#ask({ type: "metrics", byNode })).text,
             },
       version,
-      access: { gate: gate ?? openGate, tls, bounds, connections: new SharedConnections(share) },
+      access: { gate: gate ?? openGate, tls, bounds, connections: this.#connections },
       clock,
       log,
     };
