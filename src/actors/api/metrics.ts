@@ -128,7 +128,7 @@ function addActorMetrics(registry: Registry, { system, placementEvents }: Metric
   });
   const rejected = new Counter({
     name: "evenkeel_mailbox_rejected_total",
-    help: "Messages refused because a mailbox was full.",
+    help: "Messages refused because a mailbox was full, or too many decisions waited for the log.",
     labelNames: ["actor"],
     registers,
   });
@@ -139,6 +139,8 @@ function addActorMetrics(registry: Registry, { system, placementEvents }: Metric
     registers,
   });
   system.events.on("refused", ({ actor }) => rejected.inc({ actor }));
+  // Past the mailbox, but refused for the same reason: the caller cannot tell the two apart, and need not.
+  placementEvents.on("overloaded", () => rejected.inc({ actor: "placement" }));
   system.events.on("failed", ({ actor }) => failures.inc({ actor }));
   // The placement core answers for what its handlers throw, so the kernel never sees it.
   placementEvents.on("committed", ({ notices }) => {

@@ -78,7 +78,7 @@ class PlacementActor implements Actor<PlacementActorMessage> {
   receive(message: PlacementActorMessage, answer: Answer): void {
     if (message.type === "readiness") answer(this.#readiness());
     else if (this.#phase.name !== "serving") answer(unchanged(this.#phase.waitsFor));
-    else if (this.#queue.waiting >= this.#waitingMax(message)) answer(OVERLOADED);
+    else if (this.#queue.waiting >= this.#waitingMax(message)) this.#refuseAsOverloaded(answer);
     else this.#decide(this.#phase.placement, message, answer);
   }
 
@@ -98,6 +98,11 @@ class PlacementActor implements Actor<PlacementActorMessage> {
   stopped(): void {
     this.#stopped = true;
     this.#tickTimer?.cancel();
+  }
+
+  #refuseAsOverloaded(answer: Answer): void {
+    this.#options.events.emit("overloaded");
+    answer(OVERLOADED);
   }
 
   #decide(placement: Placement, message: PlacementMessage, answer: Answer): void {

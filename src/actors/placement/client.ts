@@ -38,6 +38,8 @@ export interface PlacementEvents {
   committed: (what: { readonly events: readonly PlacementEvent[]; readonly notices: readonly Notice[] }) => void;
   /** The log failed, or could not be read: the actor rebuilds itself from it. */
   commitFailed: (failure: { readonly reason: string; readonly retryMs: number }) => void;
+  /** A message was refused, because too many decisions wait for the log. */
+  overloaded: () => void;
 }
 
 /** Notifications for metrics. */

@@ -174,6 +174,8 @@ describe("a failed commit: answered as unknown, rebuilt from the log, repeated t
   test("while an append takes its time, new work beyond the bound is refused and nothing of it is decided", async () => {
     const log = new ScriptedLog();
     const running = startPlacement({ log, waitingMax: 3 });
+    let counted = 0;
+    running.events.on("overloaded", () => counted++);
     log.onAppend = (append) => append.end(null);
     await running.ask(heartbeatOf("n1"));
     log.onAppend = null; // from now on appends stay open
@@ -184,6 +186,7 @@ describe("a failed commit: answered as unknown, rebuilt from the log, repeated t
     }
     // One is in flight, three wait for it.
     expect(refused).toEqual(Array.from({ length: 16 }, () => "overloaded"));
+    expect(counted).toBe(16);
     log.onAppend = (append) => append.end(null);
     log.open[0]?.end(null);
     const nodes = await running.ask({ type: "get_node", nodeId: "n1" });
