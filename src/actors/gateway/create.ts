@@ -18,7 +18,7 @@ import { type Ambiguous, LOST, type LostWhy, type Verdict } from "./outcome.ts";
 import { type GatewayRefusal, refusalOfFailure, STOPPING, sendRefusal, unknownOutcome } from "./refusals.ts";
 import type { CreateKind } from "./routes.ts";
 import type { Failure, Hold, Scheduler } from "./scheduler.ts";
-import { type Deadline, type Waiting, waitAtMost, waitForClient } from "./waiting.ts";
+import { type Deadline, type Shutdown, type Waiting, waitAtMost } from "./waiting.ts";
 
 export interface CreateOptions {
   readonly scheduler: Scheduler;
@@ -33,8 +33,8 @@ export interface CreateOptions {
   readonly createTimeoutMs: number;
   /** What becomes of a sandbox whose late confirm no longer fits. */
   readonly onExpired: "keep" | "destroy";
-  /** Aborted with `"shutdown"` when running creates are to end. */
-  readonly shutdown: AbortSignal;
+  /** Begins when running creates are to end. */
+  readonly shutdown: Shutdown;
 }
 
 interface Create {
@@ -74,7 +74,7 @@ export class Creates {
     const startedAtMs = clock.monotonicMs();
     this.#running += 1;
     try {
-      const client = waitForClient(reply, shutdown);
+      const client = shutdown.waitForClient(reply);
       const beginning = await readBeginning(request.raw, HINT_BYTES_MAX).catch(() => NOBODY);
       if (beginning === NOBODY) {
         metrics.created("client_gone", clock.monotonicMs() - startedAtMs);

@@ -12,7 +12,7 @@ import type { ForwardedRoute, Locator } from "./locating.ts";
 import type { NodeTransport } from "./node-transport.ts";
 import { lostAnswer, refusalOfFailure, sendRefusal } from "./refusals.ts";
 import type { NodeAddress } from "./scheduler.ts";
-import { waitAtMost, waitForClient } from "./waiting.ts";
+import { type Shutdown, waitAtMost } from "./waiting.ts";
 
 export interface ForwarderOptions {
   readonly locator: Locator;
@@ -21,7 +21,7 @@ export interface ForwarderOptions {
   readonly clock: Clock;
   /** How long a node may take until its answer begins, in milliseconds. */
   readonly answerTimeoutMs: number;
-  readonly shutdown: AbortSignal;
+  readonly shutdown: Shutdown;
 }
 
 /**
@@ -59,7 +59,7 @@ export class Forwarder {
 
   async handle(request: FastifyRequest, reply: FastifyReply, route: ForwardedRoute): Promise<FastifyReply> {
     const { locator, shutdown } = this.#options;
-    const client = waitForClient(reply, shutdown);
+    const client = shutdown.waitForClient(reply);
     const located = await locator.locate(route);
     if (client.signal.aborted && reply.raw.destroyed) return reply.hijack();
     if (!located.ok) return sendRefusal(reply, refusalOfFailure(located.failure));

@@ -17,6 +17,7 @@ import { type GatewayRefusal, malformedRequest, STOPPING, sendRefusal } from "./
 import { routeOf } from "./routes.ts";
 import type { Scheduler } from "./scheduler.ts";
 import { rawAnswer, Upgrades } from "./upgrade.ts";
+import { Shutdown } from "./waiting.ts";
 
 export interface GatewayOptions {
   readonly scheduler: Scheduler;
@@ -55,8 +56,8 @@ const CUT_WITHIN_MS = 3_000;
 export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const { clock, log } = options;
   let stopping = false;
-  const shutdown = new AbortController();
-  const parts = createParts(options, { shutdown: shutdown.signal, stopping: () => stopping });
+  const shutdown = new Shutdown();
+  const parts = createParts(options, { shutdown, stopping: () => stopping });
   const { creates, forwarder, upgrades, closer, transport, metrics } = parts;
   const app = createApp(log);
   await useReplyFrom(app, transport);
@@ -97,7 +98,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       const untilMs = clock.monotonicMs() + drainMs;
       const end = clock.after(drainMs, () => {
         upgrades.cut();
-        shutdown.abort("shutdown");
+        shutdown.begin();
       });
       const cut = clock.after(drainMs + CUT_WITHIN_MS, () => app.server.closeAllConnections());
       await app.close();
@@ -124,7 +125,7 @@ function closeConnectionsOnceStopping(app: FastifyInstance, stopping: () => bool
 }
 
 interface Stop {
-  readonly shutdown: AbortSignal;
+  readonly shutdown: Shutdown;
   readonly stopping: () => boolean;
 }
 

@@ -1,4 +1,9 @@
-/** How long somebody waits for a node: until the client leaves, the gateway stops, or a deadline passes. */
+/**
+ * How long somebody waits for a node: until the client leaves, the gateway stops, or a deadline passes.
+ *
+ * Signals are tied together by hand. `AbortSignal.any` holds them by weak references, which V8 takes for strong ones
+ * whenever it collects only what is young: most of every request would live on until the whole heap is collected.
+ */
 import type { FastifyReply } from "fastify";
 import type { Clock } from "../../ports/clock.ts";
 import type { LostWhy } from "./outcome.ts";
@@ -8,15 +13,32 @@ export interface Waiting {
   readonly signal: AbortSignal;
 }
 
-/** While the client is there and the gateway may run on. `shutdown` is aborted with `"shutdown"`. */
-export function waitForClient(reply: FastifyReply, shutdown: AbortSignal): Waiting {
-  const gone = new AbortController();
-  const leave = (): void => gone.abort("client_gone" satisfies LostWhy);
-  if (reply.raw.destroyed || reply.raw.closed) leave();
-  reply.raw.once("close", () => {
-    if (!reply.raw.writableFinished) leave();
-  });
-  return { signal: AbortSignal.any([gone.signal, shutdown]) };
+/** The end of the gateway, for all who wait: they are told once it begins. */
+export class Shutdown {
+  /** Slots, used again and again: the remains of a set would keep what was in it from dying young. */
+  readonly #waits: (AbortController | null)[] = [];
+  readonly #free: number[] = [];
+  #begun = false;
+
+  begin(): void {
+    this.#begun = true;
+    for (const wait of this.#waits) wait?.abort("shutdown" satisfies LostWhy);
+  }
+
+  /** While the client is there and the gateway may run on. Held until the connection of the reply has closed or ended it. */
+  waitForClient({ raw }: FastifyReply): Waiting {
+    const wait = new AbortController();
+    if (raw.destroyed || raw.closed) wait.abort("client_gone" satisfies LostWhy);
+    else if (this.#begun) wait.abort("shutdown" satisfies LostWhy);
+    const slot = this.#free.pop() ?? this.#waits.length;
+    this.#waits[slot] = wait;
+    raw.once("close", () => {
+      this.#waits[slot] = null;
+      this.#free.push(slot);
+      if (!raw.writableFinished) wait.abort("client_gone" satisfies LostWhy);
+    });
+    return { signal: wait.signal };
+  }
 }
 
 export interface Deadline extends Waiting {
@@ -24,9 +46,11 @@ export interface Deadline extends Waiting {
   lift(): void;
 }
 
-/** The same, and at most `withinMs`. */
-export function waitAtMost(waiting: Waiting, withinMs: number, clock: Clock): Deadline {
-  const late = new AbortController();
-  const timer = clock.after(withinMs, () => late.abort("timeout" satisfies LostWhy));
-  return { signal: AbortSignal.any([waiting.signal, late.signal]), lift: () => timer.cancel() };
+/** The same, and at most `withinMs`. `waiting` must be of one request: it knows of the deadline for as long as it lives. */
+export function waitAtMost({ signal }: Waiting, withinMs: number, clock: Clock): Deadline {
+  const end = new AbortController();
+  if (signal.aborted) end.abort(signal.reason);
+  else signal.addEventListener("abort", () => end.abort(signal.reason), { once: true });
+  const timer = clock.after(withinMs, () => end.abort("timeout" satisfies LostWhy));
+  return { signal: end.signal, lift: () => timer.cancel() };
 }
