@@ -46,7 +46,7 @@ class Sender {
 /** Sends one round to both, evenly over the interval. CPU time of each meanwhile, in milliseconds. */
 async function runRound(senders: readonly [Sender, Sender], round: number): Promise<readonly [number, number]> {
   const [left, right] = senders;
-  const before = [left.server.cpuMs(), right.server.cpuMs()] as const;
+  const before = [left.server.cpuUs() / 1_000, right.server.cpuUs() / 1_000] as const;
   const startMs = systemClock.monotonicMs();
   for (let position = 0; position < NODES; position++) {
     await until(startMs + (position * INTERVAL_MS) / NODES);
@@ -56,7 +56,7 @@ async function runRound(senders: readonly [Sender, Sender], round: number): Prom
     await second.send(position, body);
   }
   await until(startMs + INTERVAL_MS);
-  return [left.server.cpuMs() - before[0], right.server.cpuMs() - before[1]];
+  return [left.server.cpuUs() / 1_000 - before[0], right.server.cpuUs() / 1_000 - before[1]];
 }
 
 /** Sends one round to both as fast as they take it. */

@@ -15,7 +15,7 @@ const FEW = 10;
 const MANY = 1_000;
 const CONNECTIONS = 32;
 const PAIRS = 3_000;
-const ROUNDS = 15;
+const ROUNDS = 9;
 const WARM_UPS = 5;
 const SCHEDULE_BODY = '{"hint":{"new_cold_sandbox":{"cpu_count":2,"memory_mb":2048}}}';
 const TOKEN = /"token":"([^"]+)"/;
@@ -95,7 +95,13 @@ async function report(connection: Connection, position: number): Promise<void> {
   await expectOk(connection, "POST", `/v1/nodes/n${position}/heartbeat`, JSON.stringify({ ...instance, snapshot }));
 }
 
-/** Each in a process of its own. */
+/**
+ * Two processes of the same program differ by more than the log costs, in how they were compiled and where their memory
+ * lies: each server is started that often, and all its rounds count alike.
+ */
+const INSTANCES = 2;
+
+/** Each in processes of its own. */
 const SERVERS = [
   { name: "echo", start: () => ChildServer.startEcho(), nodes: null },
   { name: `${FEW} nodes`, start: () => ChildServer.startScheduler(), nodes: FEW },
@@ -109,28 +115,28 @@ const SERVERS = [
 ] as const;
 
 const running = await Promise.all(
-  SERVERS.map(async ({ name, start, nodes }) => {
-    const server = await start();
-    return { name, server, nodes, rounds: new PairRounds(server) };
-  }),
+  Array.from({ length: INSTANCES }, () => SERVERS)
+    .flat()
+    .map(async ({ name, start, nodes }, position) => {
+      const server = await start();
+      return { id: `${name} ${position}`, name, server, nodes, rounds: new PairRounds(server) };
+    }),
 );
-const contenders: Contender<Round>[] = running.map(({ name, nodes, rounds }) => ({
-  name,
+const contenders: Contender<Round>[] = running.map(({ id, nodes, rounds }) => ({
+  name: id,
   round: () => (nodes === null ? rounds.echo() : rounds.scheduler(nodes)),
 }));
 const results = await inTurns(contenders, { rounds: ROUNDS, warmUps: WARM_UPS });
 for (const { rounds } of running) rounds.close();
 await Promise.all(running.map(({ server }) => server.stop()));
 
-const roundsOf = (name: string): readonly Round[] => results.get(name) ?? [];
+const roundsOf = (name: string): readonly Round[] =>
+  running.filter((each) => each.name === name).flatMap(({ id }) => results.get(id) ?? []);
 const throughput = (name: string): number => median(roundsOf(name).map((round) => round.requestsPerSecond));
 const cpuUs = (name: string): number => median(roundsOf(name).map((round) => round.cpuUs));
-/** What the whole has more than one without a part, in per cent of the whole; rounds of the same turn are compared. */
-const costPercent = (without: string): number => {
-  const whole = roundsOf(`${FEW} nodes`);
-  return median(roundsOf(without).map((round, turn) => 100 * (1 - round.cpuUs / (whole[turn]?.cpuUs ?? Number.NaN))));
-};
-const rows = contenders.map(({ name }) => {
+/** What the whole has more than one without a part, in per cent of the whole. */
+const costPercent = (without: string): number => 100 * (1 - cpuUs(without) / cpuUs(`${FEW} nodes`));
+const rows = SERVERS.map(({ name }) => {
   const durationsMs = roundsOf(name).flatMap((round) => round.durationsMs);
   const [p50, p99] = [percentile(durationsMs, 50), percentile(durationsMs, 99)];
   return [
@@ -147,7 +153,7 @@ const sizes = [FEW, MANY];
 print("bench:http", {
   workload: [
     `schedule + confirm of 2 CPUs and 2 GiB, ${PAIRS} pairs a round over ${CONNECTIONS} connections, medians of`,
-    `${ROUNDS} rounds in turns; the echo is a bare Fastify route that is sent the same bodies. CPU is that of the`,
+    `${ROUNDS} rounds of each of ${INSTANCES} processes in turns; the echo is a bare Fastify route that is sent the same bodies. CPU is that of the`,
     "server's process, per request; OF ECHO says which part of the echo's throughput, and of its requests per CPU second.",
   ],
   header: ["SERVER", "REQUESTS/s", "P50 ms", "P99 ms", "OF ECHO", "CPU µs", "OF ECHO"],
