@@ -11,7 +11,7 @@
 import { demandOf } from "../src/actors/placement/candidates.ts";
 import { defaultPlacementConfig } from "../src/actors/placement/config.ts";
 import { rulesAt } from "../src/actors/placement/core.ts";
-import type { Instant } from "../src/actors/placement/events.ts";
+import type { Instant } from "../src/actors/placement/instant.ts";
 import { selectByScan } from "../src/actors/placement/plain-scan.ts";
 import { leastLoaded } from "../src/actors/placement/ranking/least-loaded.ts";
 import { createPlacement, type Placement } from "../src/actors/placement/state.ts";

@@ -6,7 +6,7 @@
  * not miss a file meanwhile. New files come first, so that a changed one never imports what is not there yet.
  */
 import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -19,11 +19,11 @@ execFileSync(join(root, "node_modules/.bin/tsc"), ["-p", join(root, "tsconfig.bu
   stdio: "inherit",
 });
 
+// Before it is in place: in between, nobody could run it.
+chmodSync(join(fresh, "main.js"), 0o755);
 const built = filesOf(fresh);
 const added = built.filter((file) => !existsSync(join(dist, file)));
-const changed = built.filter(
-  (file) => existsSync(join(dist, file)) && !readFileSync(join(dist, file)).equals(readFileSync(join(fresh, file))),
-);
+const changed = built.filter((file) => existsSync(join(dist, file)) && !isSame(join(dist, file), join(fresh, file)));
 for (const file of [...added, ...changed]) {
   mkdirSync(dirname(join(dist, file)), { recursive: true });
   renameSync(join(fresh, file), join(dist, file));
@@ -31,7 +31,11 @@ for (const file of [...added, ...changed]) {
 const wanted = new Set(built);
 for (const file of filesOf(dist)) if (!wanted.has(file)) rmSync(join(dist, file), { force: true });
 rmSync(fresh, { recursive: true, force: true });
-chmodSync(join(dist, "main.js"), 0o755);
+
+/** In content and in who may run it. */
+function isSame(left: string, right: string): boolean {
+  return statSync(left).mode === statSync(right).mode && readFileSync(left).equals(readFileSync(right));
+}
 
 /** Paths of all files under a directory, relative to it. */
 function filesOf(directory: string): string[] {

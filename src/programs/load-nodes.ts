@@ -13,7 +13,7 @@ import { LoadError, type LoadPorts, type LoadTerms } from "./load-terms.ts";
 
 /** A round of heartbeats, or of unregistering, of the largest fleet. */
 const ROUND_DEADLINE_MS = 60_000;
-/** placement.md, 5.2: an id that both of the last two rosters list settles; one more for what was under way. */
+/** An id that both of the last two rosters list settles; one more for what was under way. */
 const ROUNDS_TO_SETTLE = 3;
 
 export class LoadNodes {

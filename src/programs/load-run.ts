@@ -16,7 +16,7 @@ import { type ClientEvidence, LoadLedger } from "./load-ledger.ts";
 import { LoadNodes } from "./load-nodes.ts";
 import type { AuditTime, LoadPorts, LoadResult, LoadTerms } from "./load-terms.ts";
 
-/** placement.md, 4: freed capacity shows within 1 s of the end of a lease. */
+/** Promised: freed capacity shows within 1 s of the end of a lease. */
 const EXPIRY_SHOWS_WITHIN_MS = 1_000;
 
 export class LoadRun {

@@ -5,7 +5,7 @@
 
 import { type Amounts, PlayedNode } from "../actors/load/played-node.ts";
 import { defaultPlacementConfig, type PlacementConfig } from "../actors/placement/config.ts";
-import type { Instant } from "../actors/placement/events.ts";
+import type { Instant } from "../actors/placement/instant.ts";
 import { createPlacement, type Placement } from "../actors/placement/state.ts";
 import type { PlacementMessage, Reply } from "../messages/placement.ts";
 import { seededRandom } from "../ports/random.ts";

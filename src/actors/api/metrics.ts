@@ -30,7 +30,7 @@ const DURATION_BUCKETS_S = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10,
 ];
 
-/** The closed list of `placement.md`, 2; `limit` comes with the name of the limit. */
+/** The closed list of why a node is no candidate; `limit` comes with the name of the limit. */
 const REJECTION_REASONS = [
   "insufficient cpu",
   "insufficient cpu in flight",

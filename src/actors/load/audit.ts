@@ -47,7 +47,7 @@ export interface Invariant {
   readonly check: (evidence: Evidence) => string[];
 }
 
-/** How long after its lease a reservation may still be shown: placement.md promises 1 s. */
+/** How long after its lease a reservation may still be shown: 1 s is promised. */
 const EXPIRY_SHOWS_WITHIN_MS = 1_000;
 
 const withinCapacity: Invariant = {

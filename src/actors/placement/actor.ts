@@ -10,8 +10,9 @@ import { laneOf, type PlacementActorMessage, type PlacementEvents, type Readines
 import { CommitQueue } from "./commit-queue.ts";
 import type { PlacementConfig } from "./config.ts";
 import { assignmentEntriesOf, type EventLog, type LogEntry, placementEventsOf } from "./event-log.ts";
-import type { Instant, Outcome } from "./events.ts";
+import type { Instant } from "./instant.ts";
 import { createPlacement, type Placement } from "./state.ts";
+import type { TurnOutcome } from "./turn.ts";
 
 export interface PlacementActorOptions {
   readonly config: PlacementConfig;
@@ -121,7 +122,7 @@ class PlacementActor implements Actor<PlacementActorMessage> {
     });
   }
 
-  #publish({ events, notices }: Outcome<unknown>): void {
+  #publish({ events, notices }: TurnOutcome<unknown>): void {
     if (events.length === 0 && notices.length === 0) return;
     try {
       this.#options.events.emit("committed", { events, notices });
@@ -211,7 +212,7 @@ class PlacementActor implements Actor<PlacementActorMessage> {
 }
 
 /** What of an outcome stands in the log. */
-function entriesOf({ events, routes }: Outcome<unknown>): readonly LogEntry[] {
+function entriesOf({ events, routes }: TurnOutcome<unknown>): readonly LogEntry[] {
   if (routes.length === 0) return events;
   const entries: LogEntry[] = [...events];
   for (const route of routes) if (route.type !== "roster") entries.push({ route });

@@ -1,7 +1,8 @@
 import type { EventEmitter } from "eventemitter3";
 import type { Log } from "../kernel/actor.ts";
 import type { PlacementEvents } from "./client.ts";
-import type { Change, Notice } from "./events.ts";
+import type { Change } from "./events.ts";
+import type { Notice } from "./turn.ts";
 
 /**
  * Logs what an operator wants to read later: each change of a node once, with what caused it. What happens to

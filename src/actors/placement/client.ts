@@ -7,9 +7,11 @@ import type { Lane } from "../kernel/actor.ts";
 import type { Speaking } from "../kernel/far-protocol.ts";
 import type { ActorError, Outcome as KernelOutcome } from "../kernel/outcome.ts";
 import type { AskOptions, Reference } from "../kernel/reference.ts";
-import type { Notice, PlacementEvent } from "./events.ts";
+import type { PlacementEvent } from "./events.ts";
+import type { Notice } from "./turn.ts";
 
-export type { Change, Notice, PlacementEvent, RouteChange } from "./events.ts";
+export type { Change, PlacementEvent } from "./events.ts";
+export type { Notice, RouteChange } from "./turn.ts";
 
 /** Whether requests are taken. Waits for no commit: liveness never queues behind a disk. */
 export interface Readiness {

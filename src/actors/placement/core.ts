@@ -4,8 +4,8 @@ import type { PlacementConfig } from "./config.ts";
 import type { CandidateIndex } from "./index/candidate-index.ts";
 import type { Slots } from "./index/slots.ts";
 import type { Ledger } from "./ledger/ledger.ts";
+import type { NameMint } from "./ledger/names.ts";
 import type { Reservation } from "./ledger/reservation.ts";
-import type { NameMint } from "./ledger/tokens.ts";
 import type { Fleet } from "./nodes/fleet.ts";
 import type { Node } from "./nodes/node.ts";
 

@@ -1,5 +1,6 @@
 import type { AssignmentChange, AssignmentEntry } from "../directory/client.ts";
-import type { JournaledRoute, PlacementEvent } from "./events.ts";
+import type { PlacementEvent } from "./events.ts";
+import type { JournaledRoute } from "./turn.ts";
 
 /**
  * One line of the log: a durable change of placement; where a call said that a sandbox is; or what the directory itself

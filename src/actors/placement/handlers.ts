@@ -13,12 +13,11 @@ import type {
   ReservationAnswer,
 } from "../../messages/placement.ts";
 import type { Core } from "./core.ts";
-import type { Turn } from "./events.ts";
 import { type Closing, cancel, markUncertain, renew, sandboxDeleted, undelivered } from "./ledger/closing.ts";
 import { confirm } from "./ledger/confirming.ts";
 import { listReservations } from "./ledger/listing.ts";
+import { isToken } from "./ledger/names.ts";
 import type { Reservation } from "./ledger/reservation.ts";
-import { isToken } from "./ledger/tokens.ts";
 import { viewOf } from "./ledger/view.ts";
 import { nodeCountsOf } from "./nodes/counts.ts";
 import type { Node } from "./nodes/node.ts";
@@ -28,6 +27,7 @@ import { takeHeartbeat } from "./reports.ts";
 import { takeSandboxEvents } from "./sandbox-events.ts";
 import { schedule } from "./scheduling.ts";
 import { passTime } from "./timers.ts";
+import type { Turn } from "./turn.ts";
 
 type Handler<Type extends PlacementMessage["type"]> = (
   core: Core,
@@ -39,11 +39,12 @@ const DONE: Reply<Done> = { ok: true, answer: {} };
 
 export const HANDLERS: { readonly [Type in PlacementMessage["type"]]: Handler<Type> } = {
   schedule,
-  confirm: closing<Confirm>(confirm),
-  cancel: closing((core, turn, reservation, { reason }) => cancel(core, turn, reservation, reason)),
-  renew: closing(renew),
-  uncertain: closing(markUncertain),
-  get_reservation: closing(() => ({ repeated: true })),
+  confirm: onReservation<Confirm>(confirm),
+  cancel: onReservation((core, turn, reservation, { reason }) => cancel(core, turn, reservation, reason)),
+  renew: onReservation(renew),
+  uncertain: onReservation(markUncertain),
+  // A look changes nothing, as a repeat does.
+  get_reservation: onReservation(() => ({ repeated: true })),
   list_reservations: (core, _turn, message) => listReservations(core.ledger, message),
   release_sandbox: (core, turn, { sandboxId }) => {
     sandboxDeleted(core, turn, { sandboxId, nodeId: null });
@@ -52,11 +53,11 @@ export const HANDLERS: { readonly [Type in PlacementMessage["type"]]: Handler<Ty
   heartbeat: takeHeartbeat,
   sandbox_events: takeSandboxEvents,
   record_assignment: recordAssignment,
-  cordon: operating((turn, node, { reason }) => cordon(turn, node, reason)),
-  uncordon: operating(uncordon),
-  clear_condition: operating((turn, node, { condition }) => clearCondition(turn, node, condition)),
+  cordon: onNode((turn, node, { reason }) => cordon(turn, node, reason)),
+  uncordon: onNode(uncordon),
+  clear_condition: onNode((turn, node, { condition }) => clearCondition(turn, node, condition)),
   unregister,
-  get_node: operating(() => {}),
+  get_node: onNode(() => {}),
   list_nodes: (core, turn) => ({ ok: true, answer: { nodes: nodeViewsOf(core, turn.now) } }),
   count_nodes: (core, turn, { byNodeUpTo }) => ({ ok: true, answer: nodeCountsOf(core, turn.now, byNodeUpTo) }),
   delivery_failed: (core, turn, { reservationId }) => {
@@ -71,7 +72,7 @@ export const HANDLERS: { readonly [Type in PlacementMessage["type"]]: Handler<Ty
 };
 
 /** A call about one reservation, which is answered with what it is afterwards. */
-function closing<Message extends { readonly handle: string }>(
+function onReservation<Message extends { readonly handle: string }>(
   close: (core: Core, turn: Turn, reservation: Reservation, message: Message) => Closing,
 ): (core: Core, turn: Turn, message: Message) => Reply<ReservationAnswer> {
   return (core, turn, message) => {
@@ -85,7 +86,7 @@ function closing<Message extends { readonly handle: string }>(
 }
 
 /** A call about one node, which is answered with what it is afterwards. */
-function operating<Message extends { readonly nodeId: string }>(
+function onNode<Message extends { readonly nodeId: string }>(
   operate: (turn: Turn, node: Node, message: Message) => void,
 ): (core: Core, turn: Turn, message: Message) => Reply<NodeAnswer> {
   return (core, turn, message) => {

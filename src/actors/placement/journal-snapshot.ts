@@ -3,7 +3,8 @@ import type { Random } from "../../ports/random.ts";
 import { type AssignmentChange, foldAssignments } from "../directory/client.ts";
 import { defaultPlacementConfig } from "./config.ts";
 import type { LogEntry } from "./event-log.ts";
-import type { Instant, PlacementEvent } from "./events.ts";
+import type { PlacementEvent } from "./events.ts";
+import type { Instant } from "./instant.ts";
 import { createPlacement, type Placement } from "./state.ts";
 
 /** Folding draws nothing. */

@@ -3,9 +3,9 @@ import { INSTANCE_MISMATCH, NODE_NOT_LISTED, refuse } from "../../messages/error
 import type { Condition, UnregisterNode } from "../../messages/nodes.ts";
 import type { Done, RecordAssignment, Reply } from "../../messages/placement.ts";
 import type { Core } from "./core.ts";
-import type { Turn } from "./events.ts";
 import { isNeverHeard } from "./nodes/lifecycle.ts";
 import { leadingPart, type Node } from "./nodes/node.ts";
+import type { Turn } from "./turn.ts";
 
 export function cordon(turn: Turn, node: Node, reason: string | null): void {
   if (node.cordon !== null && node.cordon.reason === reason) return;

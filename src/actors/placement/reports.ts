@@ -3,7 +3,6 @@ import { NODE_NOT_LISTED, refuse } from "../../messages/errors.ts";
 import { CONDITIONS, type Heartbeat, type ResourceReport, type SnapshotReport } from "../../messages/nodes.ts";
 import type { HeartbeatAnswer, Reply } from "../../messages/placement.ts";
 import type { Core } from "./core.ts";
-import type { Turn } from "./events.ts";
 import {
   addCharge,
   countManagedAtBaseline,
@@ -18,6 +17,7 @@ import { isFresh } from "./nodes/lifecycle.ts";
 import type { Node } from "./nodes/node.ts";
 import { judgeReport, noteReport, type Part, type ReportStanding } from "./nodes/parts.ts";
 import { type Increase, noteRoster, noteSnapshot, openEpoch, ranBackwards } from "./nodes/runtime-epoch.ts";
+import type { Turn } from "./turn.ts";
 
 export function takeHeartbeat(core: Core, turn: Turn, heartbeat: Heartbeat): Reply<HeartbeatAnswer> {
   const { nodeId } = heartbeat;

@@ -2,11 +2,11 @@
 import type { SandboxEvent, SandboxEvents } from "../../messages/nodes.ts";
 import type { Done, Reply } from "../../messages/placement.ts";
 import type { Core } from "./core.ts";
-import type { Turn } from "./events.ts";
 import { sandboxDeleted } from "./ledger/closing.ts";
 import { inferFromCreate } from "./ledger/create-events.ts";
 import type { NamedSandbox } from "./ledger/ledger.ts";
 import type { Node } from "./nodes/node.ts";
+import type { Turn } from "./turn.ts";
 
 export function takeSandboxEvents(core: Core, turn: Turn, message: SandboxEvents): Reply<Done> {
   const { nodeId, serviceInstanceId } = message;

@@ -4,12 +4,12 @@ import type { Reply, Schedule, ScheduleAnswer } from "../../messages/placement.t
 import { type Demand, demandOf } from "./candidates.ts";
 import type { AssumedAmount } from "./config.ts";
 import { type Core, rulesAt } from "./core.ts";
-import type { Turn } from "./events.ts";
 import { countManaged } from "./ledger/aggregates.ts";
 import type { Reservation } from "./ledger/reservation.ts";
 import { viewOf } from "./ledger/view.ts";
 import { refuseForLackOfNodes } from "./no-nodes.ts";
 import type { Node } from "./nodes/node.ts";
+import type { Turn } from "./turn.ts";
 
 export function schedule(core: Core, turn: Turn, request: Schedule): Reply<ScheduleAnswer> {
   const demand = demandOf(request);

@@ -1,6 +1,7 @@
 /** All durable state, as events that rebuild it. */
 import type { Core } from "./core.ts";
-import type { Change, Instant, PlacementEvent } from "./events.ts";
+import type { Change, PlacementEvent } from "./events.ts";
+import type { Instant } from "./instant.ts";
 import { recordOf } from "./ledger/record.ts";
 import { nodeRecordOf } from "./nodes/fleet.ts";
 

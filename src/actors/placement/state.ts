@@ -7,23 +7,25 @@ import type { PlacementMessage, Reply, ReplyTo } from "../../messages/placement.
 import type { Random } from "../../ports/random.ts";
 import type { PlacementConfig } from "./config.ts";
 import type { Core } from "./core.ts";
-import { type Change, type Instant, isNodeChange, type Outcome, type PlacementEvent, type Turn } from "./events.ts";
+import { type Change, isNodeChange, type PlacementEvent } from "./events.ts";
 import { HANDLERS } from "./handlers.ts";
 import { CandidateIndex } from "./index/candidate-index.ts";
 import { Slots } from "./index/slots.ts";
+import type { Instant } from "./instant.ts";
 import { expireLeases } from "./ledger/closing.ts";
 import { Ledger } from "./ledger/ledger.ts";
+import { NameMint } from "./ledger/names.ts";
 import type { ChangeTime } from "./ledger/record.ts";
 import { forgetThePast } from "./ledger/retention.ts";
-import { NameMint } from "./ledger/tokens.ts";
 import { Fleet } from "./nodes/fleet.ts";
 import { excuseSilence } from "./nodes/lifecycle.ts";
 import { hasLimits } from "./nodes/limits.ts";
+import { OpenTurn } from "./open-turn.ts";
 import { findStrategy, STRATEGY_NAMES } from "./ranking/strategy.ts";
 import { isGuarded } from "./scheduling.ts";
 import { snapshotOf } from "./snapshot.ts";
 import { SWEEP_EVERY_MS } from "./timers.ts";
-import { OpenTurn } from "./turn.ts";
+import type { Turn, TurnOutcome } from "./turn.ts";
 
 /** A handler whose message has the type that it stands under. */
 type Handle = (core: Core, turn: Turn, message: PlacementMessage) => Reply<unknown>;
@@ -83,7 +85,7 @@ export class Placement {
    * Runs the handler of a message. One that throws is answered, and what it had changed before stands, in state and
    * events alike.
    */
-  handle<Message extends PlacementMessage>(message: Message, now: Instant): Outcome<ReplyTo<Message["type"]>> {
+  handle<Message extends PlacementMessage>(message: Message, now: Instant): TurnOutcome<ReplyTo<Message["type"]>> {
     this.#position += 1;
     const turn = new OpenTurn(now, this.#position, this.#apply);
     const core = this.#core;
@@ -100,7 +102,7 @@ export class Placement {
       turn.notice({ type: "handler_failed", message: error instanceof Error ? error.message : String(error) });
       turn.reply = FAILED;
     }
-    return turn as Outcome<ReplyTo<Message["type"]>>;
+    return turn as TurnOutcome<ReplyTo<Message["type"]>>;
   }
 
   /** Whether creations do not wait for nodes any more; with a replay done, the process is ready. */

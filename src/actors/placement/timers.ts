@@ -1,10 +1,10 @@
 /** What time alone changes: conditions nobody observes, nodes nobody hears, memories nobody needs. */
 import type { Core } from "./core.ts";
-import type { Turn } from "./events.ts";
 import { forgetThePast } from "./ledger/retention.ts";
 import { isFresh, silentSince } from "./nodes/lifecycle.ts";
 import { leadingPart, type Node } from "./nodes/node.ts";
 import type { Part } from "./nodes/parts.ts";
+import type { Turn } from "./turn.ts";
 
 // One pass over the fleet a second: silence counts in tens of seconds, and a pass over 100 000 nodes takes milliseconds.
 export const SWEEP_EVERY_MS = 1_000;

@@ -1,5 +1,5 @@
 /** Compares what the core answers and shows with what the model expects, in words. */
-import type { Outcome } from "../../../src/actors/placement/events.ts";
+import type { TurnOutcome } from "../../../src/actors/placement/turn.ts";
 import type { NodeView } from "../../../src/messages/nodes.ts";
 import type { PlacementMessage, ReservationView } from "../../../src/messages/placement.ts";
 import { whyOut } from "./model/candidates.ts";
@@ -31,7 +31,7 @@ function differences(what: string, expected: Facts, got: Facts): string[] {
 export function answerDifferences(
   message: PlacementMessage,
   expected: Expectation,
-  { reply, notices }: Outcome<AnyReply>,
+  { reply, notices }: TurnOutcome<AnyReply>,
   before: { readonly generation: number },
 ): string[] {
   const failed = notices.filter(({ type }) => type === "handler_failed").map((notice) => JSON.stringify(notice));

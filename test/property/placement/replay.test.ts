@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Instant, PlacementEvent } from "../../../src/actors/placement/events.ts";
+import type { PlacementEvent } from "../../../src/actors/placement/events.ts";
+import type { Instant } from "../../../src/actors/placement/instant.ts";
 import { createPlacement, type Placement } from "../../../src/actors/placement/state.ts";
 import { seededRandom } from "../../../src/ports/random.ts";
 import { AGGREGATE_SCENARIOS, MODEL_SCENARIOS } from "./scenarios.ts";

@@ -1,7 +1,9 @@
 /** Plays a sequence of steps to the core and to whoever watches: traffic of callers, nodes, operators and a bad network. */
 import type { PlacementConfig } from "../../../src/actors/placement/config.ts";
-import type { Instant, Outcome, PlacementEvent } from "../../../src/actors/placement/events.ts";
+import type { PlacementEvent } from "../../../src/actors/placement/events.ts";
+import type { Instant } from "../../../src/actors/placement/instant.ts";
 import { createPlacement, type Placement } from "../../../src/actors/placement/state.ts";
+import type { TurnOutcome } from "../../../src/actors/placement/turn.ts";
 import { CONDITIONS, type Heartbeat, type SandboxEvents } from "../../../src/messages/nodes.ts";
 import type {
   PlacementAnswers,
@@ -18,7 +20,7 @@ import type { Step } from "./steps.ts";
 export type AnyReply = Reply<PlacementAnswers[PlacementMessage["type"]]>;
 
 /** Sees each message with its outcome, after the core has handled it. */
-export type Watcher = (message: PlacementMessage, outcome: Outcome<AnyReply>, now: Instant) => void;
+export type Watcher = (message: PlacementMessage, outcome: TurnOutcome<AnyReply>, now: Instant) => void;
 
 export interface Scenario {
   readonly name: string;

@@ -406,7 +406,7 @@ describe("4. retention", () => {
   test("at most so many, the longest ended first", () => {
     const world = worldWithNode({ rememberedMax: 3 });
     const ended = Array.from({ length: 5 }, () => world.cancel(world.reserve()));
-    const known = ended.map(({ id }) => world.placement.core.ledger.reservations.has(id));
+    const known = ended.map(({ id }) => world.placement.core.ledger.reservations.get(id) !== undefined);
     expect(known).toEqual([false, false, true, true, true]);
   });
 });

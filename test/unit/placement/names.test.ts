@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { KnownReservations } from "../../../src/actors/placement/ledger/known-reservations.ts";
-import { NameMint, NO_NUMBER, numberOf } from "../../../src/actors/placement/ledger/tokens.ts";
+import { NameMint, NO_NUMBER, numberOf } from "../../../src/actors/placement/ledger/names.ts";
 import { seededRandom } from "../../../src/ports/random.ts";
 import { pendingReservation } from "./pending-reservation.ts";
 import { World } from "./world.ts";

@@ -5,9 +5,11 @@ import {
   type NodeResourceLimit,
   type PlacementConfig,
 } from "../../../src/actors/placement/config.ts";
-import type { Instant, Notice, Outcome, PlacementEvent, RouteChange } from "../../../src/actors/placement/events.ts";
+import type { PlacementEvent } from "../../../src/actors/placement/events.ts";
+import type { Instant } from "../../../src/actors/placement/instant.ts";
 import { violatedSums } from "../../../src/actors/placement/ledger/check-sums.ts";
 import { createPlacement, type Placement } from "../../../src/actors/placement/state.ts";
+import type { Notice, RouteChange, TurnOutcome } from "../../../src/actors/placement/turn.ts";
 import type { Refusal } from "../../../src/messages/errors.ts";
 import type { Heartbeat, NodeView, SandboxEventType, SnapshotReport } from "../../../src/messages/nodes.ts";
 import type {
@@ -98,7 +100,7 @@ export class World {
 
   /** Sends a message, keeps what it caused, and checks the sums after it. */
   send<Message extends PlacementMessage>(message: Message): Reply<PlacementAnswers[Message["type"]]> {
-    const outcome = this.placement.handle(message, this.now) as Outcome<Reply<PlacementAnswers[Message["type"]]>>;
+    const outcome = this.placement.handle(message, this.now) as TurnOutcome<Reply<PlacementAnswers[Message["type"]]>>;
     this.events.push(...outcome.events);
     this.notices.push(...outcome.notices);
     this.routes.push(...outcome.routes);

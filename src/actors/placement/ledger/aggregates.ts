@@ -7,9 +7,10 @@
  *   count:        charged ── acknowledged ──▶ out of the sums
  *   CPU, memory:  charged ── acknowledged ──▶ still charged ── an increase covers it, or the second later report ──▶ out
  */
-import type { Dimension, Turn } from "../events.ts";
+import type { Dimension } from "../events.ts";
 import type { Node } from "../nodes/node.ts";
 import { type Increase, markAcknowledged } from "../nodes/runtime-epoch.ts";
+import type { Turn } from "../turn.ts";
 import type { Account } from "./account.ts";
 import { cpuChargeOf, memoryChargeOf, type Reservation } from "./reservation.ts";
 

@@ -4,8 +4,8 @@
  */
 import { type Refusal, refuse } from "../../../messages/errors.ts";
 import { type Core, nodeOf } from "../core.ts";
-import type { Turn } from "../events.ts";
 import { noteFailure } from "../nodes/demotion.ts";
+import type { Turn } from "../turn.ts";
 import { rechargeReplacements, uncountManaged } from "./aggregates.ts";
 import type { Reservation } from "./reservation.ts";
 

@@ -5,9 +5,9 @@
 import { type Refusal, refuse } from "../../../messages/errors.ts";
 import { misfit } from "../candidates.ts";
 import { type Core, nodeOf } from "../core.ts";
-import type { Turn } from "../events.ts";
 import { noteSuccess } from "../nodes/demotion.ts";
 import { listedStreak } from "../nodes/runtime-epoch.ts";
+import type { Turn } from "../turn.ts";
 import { countManaged, rechargeReplacements } from "./aggregates.ts";
 import { type Closing, conflict, expireLease } from "./closing.ts";
 import { judgeConfirmed } from "./identity.ts";

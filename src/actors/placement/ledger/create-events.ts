@@ -4,10 +4,10 @@
  */
 import type { SandboxEvent } from "../../../messages/nodes.ts";
 import type { Core } from "../core.ts";
-import type { Turn } from "../events.ts";
 import { noteSuccess } from "../nodes/demotion.ts";
 import type { Node } from "../nodes/node.ts";
 import { listingOf } from "../nodes/runtime-epoch.ts";
+import type { Turn } from "../turn.ts";
 import { rechargeReplacements } from "./aggregates.ts";
 import { judgeConfirmed } from "./identity.ts";
 import { cpuSizeOf, isInferable, memorySizeOf, type Reservation } from "./reservation.ts";

@@ -7,9 +7,9 @@
  */
 import type { Accounting } from "../../../messages/nodes.ts";
 import type { Core } from "../core.ts";
-import type { Turn } from "../events.ts";
 import type { Node } from "../nodes/node.ts";
 import { listedStreak } from "../nodes/runtime-epoch.ts";
+import type { Turn } from "../turn.ts";
 import { coversNewcomers } from "./newcomers.ts";
 import type { Reservation } from "./reservation.ts";
 

@@ -4,8 +4,9 @@
  * A map from id to reservation hashes each id and grows with what it remembers; that cost more than choosing the node.
  * Numbers rise, so the newest are always together on the last page, and a page goes when its last one is forgotten.
  */
+
+import { NO_NUMBER, numberOf } from "./names.ts";
 import type { Reservation } from "./reservation.ts";
-import { NO_NUMBER, numberOf } from "./tokens.ts";
 
 /** Small enough that one reservation that lives for days keeps little with it. */
 const PAGE_SIZE = 256;
@@ -31,7 +32,7 @@ export class KnownReservations {
     return this.#size;
   }
 
-  /** By public id or token; whose secret it holds is for the caller to compare. Undefined: none of this number. */
+  /** The one with this number in its id and token, both of which are for the caller to compare. Undefined: none. */
   numbered(number: number): Reservation | undefined {
     return this.#pageOf(number)?.entries[number % PAGE_SIZE];
   }
@@ -40,10 +41,6 @@ export class KnownReservations {
   get(id: string): Reservation | undefined {
     const reservation = this.numbered(numberOf(id));
     return reservation?.terms.id === id ? reservation : undefined;
-  }
-
-  has(id: string): boolean {
-    return this.get(id) !== undefined;
   }
 
   /** Throws on an id without a number, and on a number that is taken. */

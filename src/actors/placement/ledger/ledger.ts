@@ -8,10 +8,10 @@ import type { Slots } from "../index/slots.ts";
 import { type Account, newAccount, weigh } from "./account.ts";
 import { KnownReservations } from "./known-reservations.ts";
 import { Leases } from "./leases.ts";
+import { isSameToken, isToken, numberOf } from "./names.ts";
 import { type ChangeTime, newReservation, restoredReservation } from "./record.ts";
 import { isLive, isTransition, nextStatus, type Reservation } from "./reservation.ts";
 import { ReservationList } from "./reservation-list.ts";
-import { isSameToken, isToken, numberOf } from "./tokens.ts";
 
 export interface NamedSandbox {
   /** `unbound`: an inferred binding was taken back; a confirm may bind the id again, inference may not. */

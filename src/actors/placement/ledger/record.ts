@@ -1,5 +1,6 @@
 /** How reservations come to be: made now, or restored from what is durable of them; and that durable part itself. */
-import type { Instant, ReservationRecord, ReservationTerms } from "../events.ts";
+import type { ReservationRecord, ReservationTerms } from "../events.ts";
+import type { Instant } from "../instant.ts";
 import type { Account } from "./account.ts";
 import type { Reservation } from "./reservation.ts";
 

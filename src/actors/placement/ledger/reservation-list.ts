@@ -16,11 +16,6 @@ export class ReservationList implements Iterable<Reservation> {
     return this.#size;
   }
 
-  /** The one that came first; `next` of each leads on. Null: none. */
-  get first(): Reservation | null {
-    return this.#first;
-  }
-
   /** Adds it behind all others. It must be in no list. */
   append(reservation: Reservation): void {
     if (reservation.list !== null) throw new Error(`${reservation.terms.id} is in a list already`);

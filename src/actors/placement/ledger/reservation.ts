@@ -17,7 +17,7 @@ import type { DimensionProgress, ReservationChange, ReservationTerms } from "../
 import type { Account } from "./account.ts";
 import type { ReservationList } from "./reservation-list.ts";
 
-/** Mutable, and moved only by `Ledger.apply`. */
+/** Its durable fields are moved only by `Ledger.apply`; what reports said of it by those who judge reports. */
 export interface Reservation {
   readonly terms: ReservationTerms;
   readonly account: Account;
@@ -55,8 +55,9 @@ export interface Reservation {
   confirmEpoch: number;
   /** Rosters since the confirm that lacked it. */
   rosterMisses: number;
-  /** Epoch and number of the roster by which it settled; 0: by none of this process. */
+  /** Epoch of the roster by which it settled; 0: by none of this process. */
   provenEpoch: number;
+  /** Number of that roster in its epoch. */
   provenRoster: number;
   /** Arrival of the first snapshot after the confirm. */
   firstSnapshotAtMs: number | null;

@@ -1,6 +1,6 @@
 /** How long the past is remembered: ended reservations and named sandbox ids, by age and by number. */
 import type { Core } from "../core.ts";
-import type { Turn } from "../events.ts";
+import type { Turn } from "../turn.ts";
 
 // The share of the maximum that is dropped beyond it at a time: taking one out of the front of a large set or map costs a
 // walk over those taken out before, which this spreads over many.

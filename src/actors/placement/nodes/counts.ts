@@ -1,7 +1,7 @@
 /** Nodes as they are counted for metrics. Looks at each once and makes nothing of it: no decision waits long for that. */
 import type { Condition, LiveCounts, NodeCounts, NodeStatus } from "../../../messages/nodes.ts";
 import { type Core, rulesAt } from "../core.ts";
-import type { Instant } from "../events.ts";
+import type { Instant } from "../instant.ts";
 import { statusOf } from "./lifecycle.ts";
 import { isShown } from "./view.ts";
 

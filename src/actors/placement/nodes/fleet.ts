@@ -1,7 +1,8 @@
 /** Every node that is known, and how durable changes move one. Like the ledger it decides nothing. */
 import type { PlacementConfig, StaticNode } from "../config.ts";
-import type { Instant, NodeChange, NodeRecord } from "../events.ts";
+import type { NodeChange, NodeRecord } from "../events.ts";
 import type { Slots } from "../index/slots.ts";
+import type { Instant } from "../instant.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { ChangeTime } from "../ledger/record.ts";
 import { type Node, newNode } from "./node.ts";

@@ -5,7 +5,7 @@
 import type { Condition, SnapshotReport } from "../../../messages/nodes.ts";
 import type { Metric } from "../../../messages/sampling.ts";
 import type { StaticNode } from "../config.ts";
-import type { Instant } from "../events.ts";
+import type { Instant } from "../instant.ts";
 import type { Account } from "../ledger/account.ts";
 import { newStreaks, type Streaks } from "./conditions.ts";
 import { type Figures, newFigures } from "./figures.ts";

@@ -10,7 +10,7 @@ import {
   whyNot,
 } from "../candidates.ts";
 import { type Core, rulesAt } from "../core.ts";
-import type { Instant } from "../events.ts";
+import type { Instant } from "../instant.ts";
 import { accountingOf } from "../ledger/identity.ts";
 import { heldByPaused } from "../no-nodes.ts";
 import { isDemoted, pressureOf, startingOf } from "../ranking/least-loaded.ts";
