@@ -1,5 +1,5 @@
 /** Fires the requests of a load run from worker threads, and says how far they are. */
-import type { Message } from "../actors/kernel/actor.ts";
+import type { Message } from "../actors/kernel/message.ts";
 import { moduleUrl } from "../actors/kernel/module-url.ts";
 import type { Reference } from "../actors/kernel/reference.ts";
 import { CHAOS_PATIENCE } from "../actors/load/chaos.ts";

@@ -1,4 +1,4 @@
-import type { Message } from "../kernel/actor.ts";
+import type { Message } from "../kernel/message.ts";
 import type { Reference } from "../kernel/reference.ts";
 import type { DirectoryReference } from "./client.ts";
 

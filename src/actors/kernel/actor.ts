@@ -1,21 +1,14 @@
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
-import type { Speaking } from "./far-protocol.ts";
+import type { Lane, Message } from "./message.ts";
 import type { Replies } from "./reference.ts";
-
-/** Plain data that survives structured clone, immutable once sent. */
-export interface Message {
-  readonly type: string;
-}
+import type { Speaking } from "./references.ts";
 
 /**
  * Gives the asker its answer; at most once, later calls do nothing. The handler may keep it and answer after it has
  * returned, which is how an answer waits for a commit. For a message that was told, it does nothing.
  */
 export type Answer = (value: unknown) => void;
-
-/** `urgent` passes before `normal`, so that closing work is not stuck behind a burst of new work. */
-export type Lane = "urgent" | "normal";
 
 /**
  * One owner of one state. Methods are called one at a time, never re-entered. A handler is synchronous: slow work is

@@ -1,10 +1,10 @@
 import type { EventEmitter } from "eventemitter3";
 import { describeThrown } from "../../messages/thrown.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { Lane } from "./actor.ts";
 import { type Backoff, backoffMs } from "./backoff.ts";
 import type { Host, HostEvents, OnFailure, OpenHost } from "./host.ts";
 import { type Envelope, Mailbox } from "./mailbox.ts";
+import type { Lane } from "./message.ts";
 import type { ActorErrorCode } from "./outcome.ts";
 
 /** Notifications for logs and metrics; never a way between actors. */

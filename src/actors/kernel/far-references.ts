@@ -2,13 +2,14 @@
 import type { MessagePort } from "node:worker_threads";
 import { describeThrown } from "../../messages/thrown.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { Lane, Message } from "./actor.ts";
 import { type Deadline, Deadlines } from "./deadlines.ts";
 import { Deliveries } from "./deliveries.ts";
-import type { Posted, Settled, Speaking } from "./far-protocol.ts";
+import type { Posted, Settled } from "./far-protocol.ts";
+import type { Lane, Message } from "./message.ts";
 import type { ActorError, Outcome } from "./outcome.ts";
 import { type AskOptions, lateness, refusal } from "./reference.ts";
-import { Slots } from "./slots.ts";
+import type { Speaking } from "./references.ts";
+import { UnderWay } from "./under-way.ts";
 
 /**
  * Messages of one lane that are under way: gathered, on the port, in a mailbox, or waiting for their answer. The
@@ -17,7 +18,7 @@ import { Slots } from "./slots.ts";
 const UNDER_WAY_MAX = 20_000;
 
 /** Something posted that has not come back. */
-interface UnderWay {
+interface Entry {
   readonly name: string;
   readonly message: Message;
   readonly lane: Lane;
@@ -35,7 +36,7 @@ export class FarReferences {
   readonly #deliveries = new Deliveries();
   readonly #underWayMax: number;
   /** One whose deadline has passed stays until it comes back, since it still takes up room. */
-  readonly #underWay = new Slots<UnderWay>();
+  readonly #underWay = new UnderWay<Entry>();
   readonly #counts = { urgent: 0, normal: 0 };
   #gathered: Posted[] = [];
   #closed = false;
@@ -86,12 +87,12 @@ export class FarReferences {
     this.#onClosed();
   }
 
-  #post(entry: UnderWay, deadlineMs: number | null): ActorError | null {
+  #post(entry: Entry, deadlineMs: number | null): ActorError | null {
     const { name, message, lane } = entry;
     if (this.#closed) return refusal(name, message, "actor_dead");
     if (this.#counts[lane] >= this.#underWayMax) return refusal(name, message, "mailbox_full");
     this.#counts[lane]++;
-    const number = this.#underWay.put(entry);
+    const number = this.#underWay.add(entry);
     if (this.#gathered.length === 0) setImmediate(() => this.#flush());
     this.#gathered.push([number, name, message, lane, deadlineMs]);
     return null;
@@ -120,7 +121,7 @@ export class FarReferences {
     }
   }
 
-  #settle(entry: UnderWay | null, outcome: Outcome<never>): void {
+  #settle(entry: Entry | null, outcome: Outcome<never>): void {
     if (entry === null) return;
     this.#counts[entry.lane]--;
     if (entry.question === null) return;

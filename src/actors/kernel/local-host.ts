@@ -1,7 +1,8 @@
 import { describeThrown } from "../../messages/thrown.ts";
-import type { Actor, Message } from "./actor.ts";
+import type { Actor } from "./actor.ts";
 import type { Host, HostEvents } from "./host.ts";
 import type { Envelope } from "./mailbox.ts";
+import type { Message } from "./message.ts";
 
 /** A life in this thread. `make` builds the actor; it may be a promise, because a portable actor's module is imported. */
 export function openLocalHost(make: () => Actor<Message> | Promise<Actor<Message>>, events: HostEvents): Host {

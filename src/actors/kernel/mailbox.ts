@@ -1,9 +1,9 @@
-import type { Answer, Lane, Message } from "./actor.ts";
+import type { Lane, Message } from "./message.ts";
 
 /** A message on its way, with the place where its answer goes; `answer` is null for one that was told. */
 export interface Envelope {
   readonly message: Message;
-  readonly answer: Answer | null;
+  readonly answer: ((value: unknown) => void) | null;
   /** Tells the asker that no answer will come. */
   readonly fail: ((code: "actor_dead" | "failed", reason: string) => void) | null;
 }

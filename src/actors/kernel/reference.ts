@@ -1,8 +1,8 @@
 import type { Clock } from "../../ports/clock.ts";
-import type { Lane, Message } from "./actor.ts";
 import { Deadline, Deadlines } from "./deadlines.ts";
 import { Deliveries, type Delivery } from "./deliveries.ts";
 import type { Envelope } from "./mailbox.ts";
+import type { Lane, Message } from "./message.ts";
 import type { ActorError, ActorErrorCode, Outcome } from "./outcome.ts";
 
 /** The answer type of each message type that can be asked. */

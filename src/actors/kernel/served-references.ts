@@ -1,7 +1,8 @@
 /** The main thread's end of the references that a worker thread holds. */
 import type { MessagePort } from "node:worker_threads";
 import { describeThrown } from "../../messages/thrown.ts";
-import type { Posted, References, Settled } from "./far-protocol.ts";
+import type { Posted, Settled } from "./far-protocol.ts";
+import type { References } from "./references.ts";
 
 /**
  * Hands what comes by the port to the actors, and back what they answer. Whether a mailbox is full and how long an

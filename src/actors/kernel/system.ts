@@ -1,13 +1,14 @@
 import { EventEmitter } from "eventemitter3";
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
-import type { Actor, ActorContext, ActorModule, Lane, LocalActor, Log, Message, PortableActor } from "./actor.ts";
+import type { Actor, ActorContext, ActorModule, LocalActor, Log, PortableActor } from "./actor.ts";
 import { type Backoff, DEFAULT_BACKOFF } from "./backoff.ts";
 import { Cell, type CellState, type KernelEvents } from "./cell.ts";
-import { type References, referenceTo } from "./far-protocol.ts";
 import type { OnFailure, OpenHost } from "./host.ts";
 import { openLocalHost } from "./local-host.ts";
+import type { Lane, Message } from "./message.ts";
 import { createReference, type Reference, type Replies } from "./reference.ts";
+import { type References, referenceTo } from "./references.ts";
 import { Thread } from "./thread.ts";
 
 /** The thread that runs the program, as a place for an actor. Every other name is a worker thread's. */

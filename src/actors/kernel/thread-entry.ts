@@ -7,11 +7,12 @@ import * as Comlink from "comlink";
 import { describeThrown } from "../../messages/thrown.ts";
 import { systemClock } from "../../ports/clock.ts";
 import { systemRandom } from "../../ports/random.ts";
-import type { Actor, ActorModule, Lane, LogLevel, Message } from "./actor.ts";
-import { type References, referenceTo } from "./far-protocol.ts";
+import type { Actor, ActorModule, LogLevel } from "./actor.ts";
 import { FarReferences } from "./far-references.ts";
 import type { OnFailure } from "./host.ts";
 import { handle } from "./local-host.ts";
+import type { Lane, Message } from "./message.ts";
+import { type References, referenceTo } from "./references.ts";
 
 /** What a worker sends on its own account, for one of its actors. Plain data. */
 export type ThreadReport =

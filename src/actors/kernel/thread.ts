@@ -3,11 +3,12 @@ import * as Comlink from "comlink";
 import { Piscina } from "piscina";
 import { describeThrown } from "../../messages/thrown.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
-import type { Lane, Log, Message, PortableActor } from "./actor.ts";
-import type { References } from "./far-protocol.ts";
+import type { Log, PortableActor } from "./actor.ts";
 import type { Host, HostEvents, OnFailure } from "./host.ts";
 import type { Envelope } from "./mailbox.ts";
+import type { Lane, Message } from "./message.ts";
 import { moduleUrl } from "./module-url.ts";
+import type { References } from "./references.ts";
 import { serveReferences } from "./served-references.ts";
 import type { StartRequest, ThreadReport, ThreadSurface } from "./thread-entry.ts";
 

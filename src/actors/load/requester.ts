@@ -2,7 +2,8 @@
  * One worker thread's clients: each asks for a node, closes the reservation as its intention says, and takes the next
  * request. They keep what they were told, and judge nothing.
  */
-import type { Actor, ActorContext, Answer, Message } from "../kernel/actor.ts";
+import type { Actor, ActorContext, Answer } from "../kernel/actor.ts";
+import type { Message } from "../kernel/message.ts";
 import { Client } from "./client-life.ts";
 import type { Fire, Fired, RequesterInit, RequesterMessage } from "./messages.ts";
 import { intentionOf } from "./plan.ts";

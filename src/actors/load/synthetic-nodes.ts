@@ -4,7 +4,8 @@
  */
 import { wireSnapshotOf } from "../../messages/http/heartbeat.ts";
 import type { Heartbeat } from "../../messages/nodes.ts";
-import type { Actor, ActorContext, Answer, Message } from "../kernel/actor.ts";
+import type { Actor, ActorContext, Answer } from "../kernel/actor.ts";
+import type { Message } from "../kernel/message.ts";
 import type { RoundEnd, SyntheticNodesInit, SyntheticNodesMessage } from "./messages.ts";
 import { PlayedNode } from "./played-node.ts";
 import { apiErrorIn, type CallEnd, isSuccess, type Problem, problemIn, SchedulerCalls } from "./scheduler-calls.ts";

@@ -1,10 +1,11 @@
 import { once } from "node:events";
 import { MessageChannel, type MessagePort } from "node:worker_threads";
 import { afterEach, expect, test, vi } from "vitest";
-import type { Actor, Answer, Message } from "../../../src/actors/kernel/actor.ts";
-import type { AnyReference, References } from "../../../src/actors/kernel/far-protocol.ts";
+import type { Actor, Answer } from "../../../src/actors/kernel/actor.ts";
 import { FarReferences } from "../../../src/actors/kernel/far-references.ts";
+import type { Message } from "../../../src/actors/kernel/message.ts";
 import type { Outcome } from "../../../src/actors/kernel/outcome.ts";
+import type { AnyReference, References } from "../../../src/actors/kernel/references.ts";
 import { serveReferences } from "../../../src/actors/kernel/served-references.ts";
 import { ActorSystem } from "../../../src/actors/kernel/system.ts";
 import { systemRandom } from "../../../src/ports/random.ts";

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import type { Answer, Message } from "../../../src/actors/kernel/actor.ts";
+import type { Answer } from "../../../src/actors/kernel/actor.ts";
+import type { Message } from "../../../src/actors/kernel/message.ts";
 import type { Outcome } from "../../../src/actors/kernel/outcome.ts";
 import { createReference } from "../../../src/actors/kernel/reference.ts";
 import { ActorSystem } from "../../../src/actors/kernel/system.ts";

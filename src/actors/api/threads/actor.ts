@@ -15,7 +15,7 @@ import { type Refusal, refuse } from "../../../messages/errors.ts";
 import { describeThrown } from "../../../messages/thrown.ts";
 import type { DirectoryMessage, DirectoryReplies } from "../../directory/client.ts";
 import type { Actor, ActorContext, Answer } from "../../kernel/actor.ts";
-import type { Speaking } from "../../kernel/far-protocol.ts";
+import type { Speaking } from "../../kernel/references.ts";
 import { createPlacementClient, type PlacementActorMessage, type PlacementReplies } from "../../placement/client.ts";
 import type { Bounds } from "../bounds.ts";
 import type { Handlers } from "../handled.ts";

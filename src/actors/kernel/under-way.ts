@@ -4,17 +4,17 @@
  * behind then lies in the old generation of the heap, holds all that was in it at that moment, and so keeps half of all
  * requests from being collected young.
  */
-export class Slots<T extends object> {
+export class UnderWay<T extends object> {
   readonly #things: (T | null)[] = [];
   readonly #free: number[] = [];
 
-  put(thing: T): number {
+  add(thing: T): number {
     const number = this.#free.pop() ?? this.#things.length;
     this.#things[number] = thing;
     return number;
   }
 
-  /** The thing of that number, which is out then; null when there is none. */
+  /** The thing of that number, which is back then; null when there is none. */
   take(number: number): T | null {
     const thing = this.#things[number] ?? null;
     if (thing === null) return null;
@@ -23,8 +23,13 @@ export class Slots<T extends object> {
     return thing;
   }
 
-  /** Takes all that are in. */
+  /** Takes all of them. */
   takeAll(): T[] {
     return this.#things.flatMap((_, number) => this.take(number) ?? []);
+  }
+
+  /** Those that are under way when it is their turn. */
+  *[Symbol.iterator](): Iterator<T> {
+    for (const thing of this.#things) if (thing !== null) yield thing;
   }
 }
