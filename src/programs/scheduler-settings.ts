@@ -67,7 +67,7 @@ export const SCHEDULER_SETTINGS = {
   apiThreads: {
     key: "api_threads",
     value: "COUNT",
-    help: "threads that answer HTTP on its one port, 1 to 64; gRPC stays in the main thread",
+    help: "1: HTTP is answered in the main thread; 2 to 64: in that many worker threads, on one port",
     shownDefault: "auto: half of the cores, 1 to 3",
     schema: apiThreadsSchema,
   },
