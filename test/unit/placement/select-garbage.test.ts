@@ -24,5 +24,9 @@ test("a selection leaves next to nothing to collect", () => {
   };
   // Until it is compiled as it is in operation.
   grownPerSelection(50_000);
-  expect(Math.min(...[1, 2, 3].map(() => grownPerSelection(10_000)))).toBeLessThan(8);
+  // Where something was collected meanwhile, the difference says nothing of what was made.
+  const grown = [1, 2, 3, 4, 5].map(() => grownPerSelection(10_000)).filter((bytes) => bytes >= 0);
+  expect(grown.length).toBeGreaterThanOrEqual(2);
+  grown.sort((left, right) => left - right);
+  expect(grown[Math.floor(grown.length / 2)]).toBeLessThan(8);
 });
