@@ -6,6 +6,7 @@ import { selectByScan } from "../../../src/actors/placement/plain-scan.ts";
 import { leastLoaded } from "../../../src/actors/placement/ranking/least-loaded.ts";
 import type { SnapshotReport } from "../../../src/messages/nodes.ts";
 import { seededRandom } from "../../../src/ports/random.ts";
+import { countLooks } from "./looks.ts";
 import { CPU, GIB, type ScheduleOptions, snapshot, World } from "./world.ts";
 
 /** The id of the node chosen by the index; the scan must choose the same. */
@@ -119,20 +120,7 @@ describe("looks at nodes", () => {
       const heartbeat = world.heartbeatOf(`n${at}`, { snapshot: snapshot(set(at)) });
       expect(world.placement.handle(heartbeat, world.now).reply.ok).toBe(true);
     }
-    let looks = 0;
-    for (const node of world.placement.core.fleet.nodes.values()) {
-      let { cordon } = node;
-      Object.defineProperty(node, "cordon", {
-        get() {
-          looks += 1;
-          return cordon;
-        },
-        set(value) {
-          cordon = value;
-        },
-      });
-    }
-    return { world, looks: () => looks };
+    return { world, looks: countLooks(world) };
   }
 
   /** Of as many requests of which no two are alike, each of which is reserved. */

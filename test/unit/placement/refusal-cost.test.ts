@@ -1,5 +1,6 @@
 /** What refusing a request costs, counted in looks at nodes. */
 import { expect, test } from "vitest";
+import { countLooks } from "./looks.ts";
 import { CPU, GIB, World } from "./world.ts";
 
 const NODES = 40;
@@ -9,20 +10,7 @@ function fullFleet(): { world: World; looks: () => number } {
   const world = new World();
   const full = { cpuCapacityMillicores: 4 * CPU, allocatedCpuMillicores: 3 * CPU, pausedAllocatedCpuMillicores: CPU };
   for (let node = 0; node < NODES; node++) world.report(`n-${node}`, full);
-  let looks = 0;
-  for (const node of world.placement.core.fleet.nodes.values()) {
-    let { cordon } = node;
-    Object.defineProperty(node, "cordon", {
-      get() {
-        looks += 1;
-        return cordon;
-      },
-      set(value) {
-        cordon = value;
-      },
-    });
-  }
-  return { world, looks: () => looks };
+  return { world, looks: countLooks(world) };
 }
 
 test("a shape that is refused again and again costs a look at each node that changed, and no more", () => {
