@@ -143,7 +143,8 @@ function addedTo({ adds }: Limit, { creates, cpuMillicores, memoryBytes }: Addit
 /** In the unit of the maximum; null: nobody reported what it takes. */
 function figureWith(added: number, limit: Limit, node: Node): number | null {
   const figure = limit.figureOf(node);
-  if (figure === null || limit.hundredPercentOf === undefined) return figure === null ? null : figure + added;
+  if (figure === null) return null;
+  if (limit.hundredPercentOf === undefined) return figure + added;
   const hundredPercent = limit.hundredPercentOf(node.figures);
   return hundredPercent === null ? null : ((figure + added) * 100) / hundredPercent;
 }
