@@ -15,7 +15,7 @@ import {
   type Standing,
   sortedSlots,
 } from "../../../src/actors/placement/index/leaf-order.ts";
-import { DONE, Search } from "../../../src/actors/placement/index/search.ts";
+import { NO_LEAF, Search } from "../../../src/actors/placement/index/search.ts";
 import { Slots } from "../../../src/actors/placement/index/slots.ts";
 import { seededRandom } from "../../../src/ports/random.ts";
 import { CPU as CPUS, GIB } from "./world.ts";
@@ -34,23 +34,23 @@ const STANDINGS: readonly Standing[] = Array.from({ length: LEAVES }, (_, at) =>
 function searched(order: Iterable<number>): { steps: number; weight: number } {
   const slots = new Slots();
   const rows = new BoundRows(LEAVES, slots, true);
-  let leaf = LEAVES;
+  let place = LEAVES;
   for (const slot of order) {
     const { cpu, cpuPromisable, memory, memoryPromisable } = STANDINGS[slot] ?? NOTHING;
-    rows.assign(leaf, slot);
-    rows.bounds.fill(Number.POSITIVE_INFINITY, leaf * WIDTH, (leaf + 1) * WIDTH);
-    rows.bounds[leaf * WIDTH + CPU] = cpu;
-    rows.bounds[leaf * WIDTH + CPU_PROMISABLE] = cpuPromisable;
-    rows.bounds[leaf * WIDTH + MEMORY] = memory;
-    rows.bounds[leaf * WIDTH + MEMORY_PROMISABLE] = memoryPromisable;
-    rows.bounds[leaf * WIDTH + WEIGHT] = Math.max(cpu / cpuPromisable, memory / memoryPromisable);
-    leaf += 1;
+    rows.assign(place, slot);
+    rows.bounds.fill(Number.POSITIVE_INFINITY, place * WIDTH, (place + 1) * WIDTH);
+    rows.bounds[place * WIDTH + CPU] = cpu;
+    rows.bounds[place * WIDTH + CPU_PROMISABLE] = cpuPromisable;
+    rows.bounds[place * WIDTH + MEMORY] = memory;
+    rows.bounds[place * WIDTH + MEMORY_PROMISABLE] = memoryPromisable;
+    rows.bounds[place * WIDTH + WEIGHT] = Math.max(cpu / cpuPromisable, memory / memoryPromisable);
+    place += 1;
   }
   rows.mergeAll();
   const search = new Search(rows, slots, true);
   const demand = { creates: true, managed: true, excludeNodeIds: null, ...DEMAND };
   search.begin(rows, demand, 0);
-  while (search.next() !== DONE) search.take();
+  while (search.next() !== NO_LEAF) search.take();
   const { cpu, cpuPromisable, memory, memoryPromisable } = STANDINGS[search.bestSlot] ?? NOTHING;
   const weight = Math.max(
     (cpu + DEMAND.cpuMillicores) / cpuPromisable,

@@ -1,7 +1,7 @@
 /**
  * A binary tree of bounds in flat arrays. The row of a place says what a request has to expect at best on any node
- * below: the least that is promised there, the most that may be. Place 1 is the root, 2k and 2k + 1 are below place k,
- * and siblings lie side by side.
+ * below: the least that is promised there, the most that may be. `ROOT` is place 1, 2k and 2k + 1 are below place k,
+ * siblings lie side by side, and the places of the leaves come last, in their order, from `leafCount` on.
  *
  * Amounts are kept as they are, not as quotients. Rounding is monotone, so that the least amount plus a demand, over the
  * greatest promisable amount, is never above what is computed for any one of the nodes, and the very same where they are
@@ -24,40 +24,44 @@ const PROMISABLE = CPU_PROMISABLE - CPU;
 /** The most that the limits leave to any. */
 export const CPU_ROOM = 5;
 export const MEMORY_ROOM = 6;
+/** From a row to the next: the seven columns, and one unused so that a row is as long as a cache line, 64 bytes. */
 export const WIDTH = 8;
 
-/** Columns of which a row names the first, by slot. */
-export const FIRSTS = 4;
+/** From the firsts of a row, by slot, to those of the next: `CPU`, `MEMORY` and `WEIGHT`, and one unused. */
+export const FIRSTS_WIDTH = 4;
+
+/** The place above all others. */
+export const ROOT = 1;
 
 /** Part of an amount and of what may be promised beside it; a demand that fits makes the sum no greater. */
 const SLACK = 2 ** -48;
 
 export class BoundRows {
-  readonly leaves: number;
+  readonly leafCount: number;
   readonly bounds: Float64Array;
   readonly firsts: Int32Array;
   readonly #slots: Slots;
   readonly #byAmounts: boolean;
 
-  /** `leaves` is a power of two. Where bounds `byAmounts` are not asked for, places but leaves have none. */
-  constructor(leaves: number, slots: Slots, byAmounts: boolean) {
-    this.leaves = leaves;
-    this.bounds = new Float64Array(2 * leaves * WIDTH);
-    this.firsts = new Int32Array(2 * leaves * FIRSTS);
+  /** `leafCount` is a power of two. Where bounds `byAmounts` are not asked for, places but leaves have none. */
+  constructor(leafCount: number, slots: Slots, byAmounts: boolean) {
+    this.leafCount = leafCount;
+    this.bounds = new Float64Array(2 * leafCount * WIDTH);
+    this.firsts = new Int32Array(2 * leafCount * FIRSTS_WIDTH);
     this.#slots = slots;
     this.#byAmounts = byAmounts;
   }
 
-  /** Gives a leaf to a slot. */
-  assign(leaf: number, slot: number): void {
-    const at = leaf * FIRSTS;
+  /** Gives the place of a leaf to a slot. */
+  assign(place: number, slot: number): void {
+    const at = place * FIRSTS_WIDTH;
     for (const column of [CPU, MEMORY, WEIGHT]) this.firsts[at + column] = slot;
   }
 
-  /** What is on the leaf is not to be chosen. */
-  bar(leaf: number): void {
+  /** What is at this place, a leaf's, is not to be chosen. */
+  bar(place: number): void {
     const { bounds } = this;
-    const at = leaf * WIDTH;
+    const at = place * WIDTH;
     bounds[at + CPU] = Number.POSITIVE_INFINITY;
     bounds[at + MEMORY] = Number.POSITIVE_INFINITY;
     bounds[at + WEIGHT] = Number.POSITIVE_INFINITY;
@@ -68,7 +72,7 @@ export class BoundRows {
   }
 
   mergeAll(): void {
-    for (let place = this.leaves - 1; place >= 1; place--) {
+    for (let place = this.leafCount - 1; place >= ROOT; place--) {
       this.#mergeWeight(place);
       if (!this.#byAmounts) continue;
       this.#mergeAmount(place, CPU);
@@ -79,23 +83,23 @@ export class BoundRows {
   }
 
   /**
-   * After the row of this slot's leaf has changed. Each column ends where nothing changes: soon, but for a node that is
-   * first. Where it is named as before, its turn and counts may be others.
+   * After the row of the leaf of this slot has changed, which is at `leafPlace`. Each column ends where nothing changes:
+   * soon, but for a node that is first. Where it is named as before, its turn and counts may be others.
    */
-  mergeUp(leaf: number, slot: number): void {
+  mergeUp(leafPlace: number, slot: number): void {
     const { firsts } = this;
-    for (let place = leaf >> 1; place >= 1; place >>= 1) {
-      if (!this.#mergeWeight(place) && firsts[place * FIRSTS + WEIGHT] !== slot) break;
+    for (let place = leafPlace >> 1; place >= ROOT; place >>= 1) {
+      if (!this.#mergeWeight(place) && firsts[place * FIRSTS_WIDTH + WEIGHT] !== slot) break;
     }
     if (!this.#byAmounts) return;
-    for (let place = leaf >> 1; place >= 1; place >>= 1) {
-      if (!this.#mergeAmount(place, CPU) && firsts[place * FIRSTS + CPU] !== slot) break;
+    for (let place = leafPlace >> 1; place >= ROOT; place >>= 1) {
+      if (!this.#mergeAmount(place, CPU) && firsts[place * FIRSTS_WIDTH + CPU] !== slot) break;
     }
-    for (let place = leaf >> 1; place >= 1; place >>= 1) {
-      if (!this.#mergeAmount(place, MEMORY) && firsts[place * FIRSTS + MEMORY] !== slot) break;
+    for (let place = leafPlace >> 1; place >= ROOT; place >>= 1) {
+      if (!this.#mergeAmount(place, MEMORY) && firsts[place * FIRSTS_WIDTH + MEMORY] !== slot) break;
     }
-    for (let place = leaf >> 1; place >= 1; place >>= 1) if (!this.#mergeMost(place, CPU_ROOM)) break;
-    for (let place = leaf >> 1; place >= 1; place >>= 1) if (!this.#mergeMost(place, MEMORY_ROOM)) break;
+    for (let place = leafPlace >> 1; place >= ROOT; place >>= 1) if (!this.#mergeMost(place, CPU_ROOM)) break;
+    for (let place = leafPlace >> 1; place >= ROOT; place >>= 1) if (!this.#mergeMost(place, MEMORY_ROOM)) break;
   }
 
   /** Whether the most is another than before. */
@@ -119,10 +123,10 @@ export class BoundRows {
     const left = bounds[below] ?? 0;
     const right = bounds[below + WIDTH] ?? 0;
     const least = Math.min(left, right);
-    const named = place * FIRSTS + column;
-    const namedBelow = 2 * place * FIRSTS + column;
+    const named = place * FIRSTS_WIDTH + column;
+    const namedBelow = 2 * place * FIRSTS_WIDTH + column;
     const leftFirst = firsts[namedBelow] ?? 0;
-    const rightFirst = firsts[namedBelow + FIRSTS] ?? 0;
+    const rightFirst = firsts[namedBelow + FIRSTS_WIDTH] ?? 0;
     const slack = (least + (bounds[at + PROMISABLE] ?? 0)) * SLACK;
     const mayTie = Math.abs(left - right) <= slack;
     const isLeft = mayTie ? this.#slots.compareTies(leftFirst, rightFirst) < 0 : left < right;
@@ -139,10 +143,10 @@ export class BoundRows {
     const below = 2 * place * WIDTH + WEIGHT;
     const left = bounds[below] ?? 0;
     const right = bounds[below + WIDTH] ?? 0;
-    const named = place * FIRSTS + WEIGHT;
-    const namedBelow = 2 * place * FIRSTS + WEIGHT;
+    const named = place * FIRSTS_WIDTH + WEIGHT;
+    const namedBelow = 2 * place * FIRSTS_WIDTH + WEIGHT;
     const leftFirst = firsts[namedBelow] ?? 0;
-    const rightFirst = firsts[namedBelow + FIRSTS] ?? 0;
+    const rightFirst = firsts[namedBelow + FIRSTS_WIDTH] ?? 0;
     const isLeft = left === right ? this.#slots.compareTies(leftFirst, rightFirst) < 0 : left < right;
     const least = isLeft ? left : right;
     const first = isLeft ? leftFirst : rightFirst;

@@ -19,8 +19,8 @@ import {
 import { isNeverHeard, silentSince } from "../nodes/lifecycle.ts";
 import { cpuRoom, memoryRoom } from "../nodes/limits.ts";
 import { leadingPart, type Node } from "../nodes/node.ts";
-import { Follower } from "./follower.ts";
 import type { Slots } from "./slots.ts";
+import { TierFollower } from "./tier-follower.ts";
 import type { TreeTerms } from "./tiered-trees.ts";
 
 /** Of a place, side by side. */
@@ -36,25 +36,17 @@ const WIDTH = 6;
 /** Part of what may be promised: more than adding and subtracting amounts up to it can err by. */
 const SLACK = 2 ** -48;
 
-export class DrawTree extends Follower {
-  readonly #terms: TreeTerms;
+export class DrawTree extends TierFollower {
   readonly #random: Random;
   #rows = new Float64Array(0);
-  #otherTiers = 0;
 
   constructor(slots: Slots, terms: TreeTerms, random: Random) {
-    super(slots);
-    this.#terms = terms;
+    super(slots, terms);
     this.#random = random;
   }
 
-  /** Bit k: some node may be of tier k. As of the last draw. */
-  get otherTiers(): number {
-    return this.#otherTiers;
-  }
-
   /** A candidate of the tier, each as likely as the other; undefined when there is none, and then nothing is drawn. */
-  best(demand: Demand, rules: Rules): Node | undefined {
+  override best(demand: Demand, rules: Rules): Node | undefined {
     this.catchUp(rules);
     this.#takeOutSilent(rules);
     if (demand.excludeNodeIds === null) return this.#draw(demand, rules);
@@ -62,7 +54,7 @@ export class DrawTree extends Follower {
     for (const node of this.slots.nodes) {
       if (node !== undefined && demand.excludeNodeIds.has(node.nodeId)) excluded.push(node.account.slot);
     }
-    for (const slot of excluded) this.#takeOut(slot);
+    for (const slot of excluded) this.takeOut(slot);
     const drawn = this.#draw(demand, rules);
     for (const slot of excluded) this.takeIn(slot, rules);
     return drawn;
@@ -109,25 +101,20 @@ export class DrawTree extends Follower {
       let place = 1;
       while (place < capacity) place = isSilent(2 * place) ? 2 * place : 2 * place + 1;
       // Its next report touches it.
-      this.#takeOut(place - capacity);
+      this.takeOut(place - capacity);
     }
   }
 
-  protected override beginAnew(rules: Rules): void {
-    const { capacity } = this.slots;
-    this.#otherTiers = 0;
-    if (this.#rows.length !== 2 * capacity * WIDTH) this.#rows = new Float64Array(2 * capacity * WIDTH);
-    for (let slot = 0; slot < capacity; slot++) this.#judge(slot, rules);
-    for (let place = capacity - 1; place >= 1; place--) this.#merge(place);
+  protected override lay(): void {
+    const length = 2 * this.slots.capacity * WIDTH;
+    if (this.#rows.length !== length) this.#rows = new Float64Array(length);
   }
 
-  protected override takeIn(slot: number, rules: Rules): void {
-    this.#judge(slot, rules);
-    for (let place = (this.slots.capacity + slot) >> 1; place >= 1; place >>= 1) this.#merge(place);
+  protected override mergeAll(): void {
+    for (let place = this.slots.capacity - 1; place >= 1; place--) this.#merge(place);
   }
 
-  #takeOut(slot: number): void {
-    this.#bar(slot);
+  protected override mergeUp(slot: number): void {
     for (let place = (this.slots.capacity + slot) >> 1; place >= 1; place >>= 1) this.#merge(place);
   }
 
@@ -144,7 +131,7 @@ export class DrawTree extends Follower {
     rows[at + SILENT_SINCE] = Math.min(rows[left + SILENT_SINCE] ?? 0, rows[right + SILENT_SINCE] ?? 0);
   }
 
-  #bar(slot: number): void {
+  protected override bar(slot: number): void {
     const at = (this.slots.capacity + slot) * WIDTH;
     const rows = this.#rows;
     rows[at + COUNT] = 0;
@@ -155,15 +142,8 @@ export class DrawTree extends Follower {
     rows[at + SILENT_SINCE] = Number.POSITIVE_INFINITY;
   }
 
-  #judge(slot: number, rules: Rules): void {
-    const node = this.slots.nodes[slot];
-    const { least, anyAmounts, tierOf, tier } = this.#terms;
-    if (node === undefined || whyNot(node, least, rules) !== null) return this.#bar(slot);
-    const itsTier = tierOf(node, least, rules);
-    if (itsTier !== tier) {
-      this.#otherTiers |= 1 << itsTier;
-      return this.#bar(slot);
-    }
+  protected override admit(slot: number, node: Node, rules: Rules): void {
+    const { least, anyAmounts } = this.terms;
     const rows = this.#rows;
     const at = (this.slots.capacity + slot) * WIDTH;
     const { config, limited } = rules;

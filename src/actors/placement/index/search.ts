@@ -3,15 +3,17 @@
  * than the best leaf so far. Makes no garbage: one search uses what the one before it used.
  */
 import type { Demand } from "../candidates.ts";
+import { NO_SLOT } from "../ledger/account.ts";
 import {
   type BoundRows,
   CPU,
   CPU_PROMISABLE,
   CPU_ROOM,
-  FIRSTS,
+  FIRSTS_WIDTH,
   MEMORY,
   MEMORY_PROMISABLE,
   MEMORY_ROOM,
+  ROOT,
   WEIGHT,
   WIDTH,
 } from "./bound-rows.ts";
@@ -24,8 +26,8 @@ import type { Slots } from "./slots.ts";
 const MARGIN = 1 - 2 ** -48;
 /** A search holds one place more per level, and the tree of 2^32 leaves has 33. */
 const DEPTH = 64;
-/** No leaf is left. */
-export const DONE = -1;
+/** No leaf is left to be looked at. */
+export const NO_LEAF = -1;
 
 export class Search {
   readonly #slots: Slots;
@@ -42,7 +44,7 @@ export class Search {
   #steps = 0;
   /** Infinite while none is taken. */
   readonly #bestWeight = new Float64Array(1);
-  #bestSlot = DONE;
+  #bestSlot = NO_SLOT;
 
   /** Where not `weighed`, all weigh the same. */
   constructor(rows: BoundRows, slots: Slots, weighed: boolean) {
@@ -62,24 +64,24 @@ export class Search {
     this.#asksAmounts = demand !== null;
     this.#steps = 0;
     this.#bestWeight[0] = Number.POSITIVE_INFINITY;
-    this.#bestSlot = DONE;
+    this.#bestSlot = NO_SLOT;
     this.#depth = 0;
-    this.#open(1);
-    this.#open(rows.leaves + likely);
+    this.#open(ROOT);
+    this.#open(rows.leafCount + likely);
   }
 
-  /** A leaf that goes before the best so far, if it is a candidate; `DONE` when there is none. */
+  /** A leaf that goes before the best so far, if it is a candidate; `NO_LEAF` when there is none. */
   next(): number {
-    const { leaves } = this.#rows;
+    const { leafCount } = this.#rows;
     while (this.#depth > 0) {
       this.#depth -= 1;
       if (!this.#goesBeforeBest(this.#depth)) continue;
       const place = this.#places[this.#depth] ?? 0;
-      if (place >= leaves) return place - leaves;
+      if (place >= leafCount) return place - leafCount;
       this.#steps += 1;
       this.#openBoth(2 * place);
     }
-    return DONE;
+    return NO_LEAF;
   }
 
   /** What `next` gave is a candidate, and so the best so far. */
@@ -93,7 +95,7 @@ export class Search {
     return this.#steps;
   }
 
-  /** The best so far; `DONE` when none was taken. */
+  /** The slot of the best so far; `NO_SLOT` when none was taken. */
   get bestSlot(): number {
     return this.#bestSlot;
   }
@@ -142,7 +144,7 @@ export class Search {
     const depth = this.#depth++;
     this.#places[depth] = place;
     this.#weights[depth] = weight;
-    this.#firsts[depth] = firsts[place * FIRSTS + first] ?? 0;
+    this.#firsts[depth] = firsts[place * FIRSTS_WIDTH + first] ?? 0;
   }
 
   #goesBefore(one: number, other: number): boolean {

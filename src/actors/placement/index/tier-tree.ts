@@ -23,17 +23,18 @@ import {
   CPU,
   CPU_PROMISABLE,
   CPU_ROOM,
-  FIRSTS,
+  FIRSTS_WIDTH,
   MEMORY,
   MEMORY_PROMISABLE,
   MEMORY_ROOM,
+  ROOT,
   WEIGHT,
   WIDTH,
 } from "./bound-rows.ts";
-import { Follower } from "./follower.ts";
 import { LAST_NEIGHBOURHOOD, neighbourhoodOf, sortedSlots } from "./leaf-order.ts";
-import { DONE, Search } from "./search.ts";
+import { NO_LEAF, Search } from "./search.ts";
 import type { Slots } from "./slots.ts";
+import { TierFollower } from "./tier-follower.ts";
 import type { TreeTerms } from "./tiered-trees.ts";
 
 /** Places that a search may look at per level before the leaves count as out of order. */
@@ -41,81 +42,69 @@ const FAIR_STEPS = 8;
 /** What ordering the leaves anew costs per node, in places looked at. Once as much was looked at in vain, it pays. */
 const ORDERING_STEPS = 16;
 
-export class TierTree extends Follower {
-  readonly #terms: TreeTerms;
+export class TierTree extends TierFollower {
   readonly #order: Order;
   readonly #weighed: boolean;
   readonly #search: Search;
   #rows: BoundRows;
-  /** The leaf of each slot, and the slot of each leaf. */
-  #leaves: Int32Array = new Int32Array(1);
-  #slots: Int32Array = new Int32Array(1);
-  #otherTiers = 0;
+  #leafOfSlot: Int32Array = new Int32Array(1);
+  #slotOfLeaf: Int32Array = new Int32Array(1);
   #inOrder = false;
   /** Looked at beyond what is fair, since the leaves were put in order. */
   #stepsInVain = 0;
 
   constructor(slots: Slots, terms: TreeTerms, order: Order) {
-    super(slots);
-    this.#terms = terms;
+    super(slots, terms);
     this.#order = order;
     this.#weighed = order.weighs(terms.tier);
     this.#rows = new BoundRows(1, slots, terms.anyAmounts);
     this.#search = new Search(this.#rows, slots, this.#weighed);
   }
 
-  /** Bit k: some node may be of tier k. As of the last search. */
-  get otherTiers(): number {
-    return this.#otherTiers;
-  }
-
   /** The best candidate of the tier at this moment; undefined when there is none. */
-  best(demand: Demand, rules: Rules): Node | undefined {
+  override best(demand: Demand, rules: Rules): Node | undefined {
     this.catchUp(rules);
     const rows = this.#rows;
     const search = this.#search;
-    const lightest = this.#leaves[rows.firsts[FIRSTS + WEIGHT] ?? 0] ?? 0;
-    search.begin(rows, this.#terms.anyAmounts ? demand : null, lightest);
-    for (let leaf = search.next(); leaf !== DONE; leaf = search.next()) {
-      const slot = this.#slots[leaf] ?? 0;
+    const lightest = this.#leafOfSlot[rows.firsts[ROOT * FIRSTS_WIDTH + WEIGHT] ?? 0] ?? 0;
+    search.begin(rows, this.terms.anyAmounts ? demand : null, lightest);
+    for (let leaf = search.next(); leaf !== NO_LEAF; leaf = search.next()) {
+      const slot = this.#slotOfLeaf[leaf] ?? 0;
       const node = this.slots.nodes[slot];
       const reason = node === undefined ? "unhealthy" : whyNot(node, demand, rules);
       if (reason === null) search.take();
       // It fell silent. Its next report touches it.
-      else if (reason === "unhealthy") this.#takeOut(slot);
+      else if (reason === "unhealthy") this.takeOut(slot);
     }
-    if (this.#terms.anyAmounts) this.#noteSteps(search.steps);
+    if (this.terms.anyAmounts) this.#noteSteps(search.steps);
     return this.slots.nodes[search.bestSlot];
   }
 
   /** Loads move, and with them goes the order of the leaves. */
   #noteSteps(steps: number): void {
-    const { leaves } = this.#rows;
-    this.#stepsInVain += Math.max(0, steps - FAIR_STEPS * Math.log2(leaves));
-    if (this.#stepsInVain <= ORDERING_STEPS * leaves) return;
+    const { leafCount } = this.#rows;
+    this.#stepsInVain += Math.max(0, steps - FAIR_STEPS * Math.log2(leafCount));
+    if (this.#stepsInVain <= ORDERING_STEPS * leafCount) return;
     this.#inOrder = false;
     this.forget();
   }
 
-  protected override beginAnew(rules: Rules): void {
+  protected override lay(rules: Rules): void {
     const { capacity } = this.slots;
-    this.#otherTiers = 0;
-    if (this.#rows.leaves !== capacity) {
-      this.#rows = new BoundRows(capacity, this.slots, this.#terms.anyAmounts);
-      this.#leaves = new Int32Array(capacity);
-      this.#slots = new Int32Array(capacity);
+    if (this.#rows.leafCount !== capacity) {
+      this.#rows = new BoundRows(capacity, this.slots, this.terms.anyAmounts);
+      this.#leafOfSlot = new Int32Array(capacity);
+      this.#slotOfLeaf = new Int32Array(capacity);
       this.#inOrder = false;
     }
     if (!this.#inOrder) this.#putInOrder(rules);
-    for (let slot = 0; slot < capacity; slot++) this.#judge(slot, rules);
-    this.#rows.mergeAll();
   }
 
   /** Gives every slot its leaf. */
   #putInOrder({ config }: Rules): void {
     const { capacity, nodes } = this.slots;
-    if (!this.#terms.anyAmounts) {
-      for (let slot = 0; slot < capacity; slot++) this.#slots[slot] = slot;
+    if (!this.terms.anyAmounts) {
+      for (let slot = 0; slot < capacity; slot++) this.#slotOfLeaf[slot] = slot;
     } else {
       const neighbourhoods = new Float64Array(capacity).fill(LAST_NEIGHBOURHOOD);
       for (let slot = 0; slot < capacity; slot++) {
@@ -128,51 +117,39 @@ export class TierTree extends Follower {
           memoryPromisable: promisableMemory(node, config) ?? Number.POSITIVE_INFINITY,
         });
       }
-      this.#slots = sortedSlots(neighbourhoods);
+      this.#slotOfLeaf = sortedSlots(neighbourhoods);
     }
     for (let leaf = 0; leaf < capacity; leaf++) {
-      const slot = this.#slots[leaf] ?? 0;
-      this.#leaves[slot] = leaf;
+      const slot = this.#slotOfLeaf[leaf] ?? 0;
+      this.#leafOfSlot[slot] = leaf;
       this.#rows.assign(capacity + leaf, slot);
     }
     this.#inOrder = true;
     this.#stepsInVain = 0;
   }
 
-  protected override takeIn(slot: number, rules: Rules): void {
-    this.#judge(slot, rules);
-    this.#mergeUp(slot);
+  protected override mergeAll(): void {
+    this.#rows.mergeAll();
   }
 
-  #takeOut(slot: number): void {
-    this.#bar(slot);
-    this.#mergeUp(slot);
+  protected override mergeUp(slot: number): void {
+    this.#rows.mergeUp(this.#placeOf(slot), slot);
   }
 
-  #mergeUp(slot: number): void {
-    this.#rows.mergeUp(this.#rows.leaves + (this.#leaves[slot] ?? 0), slot);
+  protected override bar(slot: number): void {
+    this.#rows.bar(this.#placeOf(slot));
   }
 
-  /** The node, if there is one, is not to be chosen. */
-  #bar(slot: number): void {
-    this.#rows.bar(this.#rows.leaves + (this.#leaves[slot] ?? 0));
+  #placeOf(slot: number): number {
+    return this.#rows.leafCount + (this.#leafOfSlot[slot] ?? 0);
   }
 
-  /** Sets the row of a slot. */
-  #judge(slot: number, rules: Rules): void {
-    const node = this.slots.nodes[slot];
-    const { least, tierOf, tier } = this.#terms;
-    if (node === undefined || whyNot(node, least, rules) !== null) return this.#bar(slot);
-    const itsTier = tierOf(node, least, rules);
-    if (itsTier !== tier) {
-      this.#otherTiers |= 1 << itsTier;
-      return this.#bar(slot);
-    }
+  protected override admit(slot: number, node: Node, rules: Rules): void {
     this.slots.readFigures(slot, node, this.#order.byLoad);
-    const { config } = rules;
-    const { bounds, leaves } = this.#rows;
-    const leaf = leaves + (this.#leaves[slot] ?? 0);
-    const at = leaf * WIDTH;
+    const { config, limited } = rules;
+    const { least } = this.terms;
+    const { bounds } = this.#rows;
+    const at = this.#placeOf(slot) * WIDTH;
     // Of a capacity that is not known: nothing, of something endless.
     const cpuPromisable = promisableCpu(node, config) ?? Number.POSITIVE_INFINITY;
     const memoryPromisable = promisableMemory(node, config) ?? Number.POSITIVE_INFINITY;
@@ -182,8 +159,8 @@ export class TierTree extends Follower {
     bounds[at + MEMORY] = memory;
     bounds[at + CPU_PROMISABLE] = cpuPromisable;
     bounds[at + MEMORY_PROMISABLE] = memoryPromisable;
-    bounds[at + CPU_ROOM] = rules.limited ? cpuRoom(node, config.nodeResourceLimit) : Number.POSITIVE_INFINITY;
-    bounds[at + MEMORY_ROOM] = rules.limited ? memoryRoom(node, config.nodeResourceLimit) : Number.POSITIVE_INFINITY;
+    bounds[at + CPU_ROOM] = limited ? cpuRoom(node, config.nodeResourceLimit) : Number.POSITIVE_INFINITY;
+    bounds[at + MEMORY_ROOM] = limited ? memoryRoom(node, config.nodeResourceLimit) : Number.POSITIVE_INFINITY;
     const byCpu = (cpu + (least.cpuMillicores ?? 0)) / cpuPromisable;
     const byMemory = (memory + (least.memoryBytes ?? 0)) / memoryPromisable;
     bounds[at + WEIGHT] = this.#weighed ? Math.max(byCpu, byMemory) : 0;
