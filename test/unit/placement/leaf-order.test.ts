@@ -10,9 +10,9 @@ import {
   WIDTH,
 } from "../../../src/actors/placement/index/bound-rows.ts";
 import {
+  type Amounts,
   LAST_NEIGHBOURHOOD,
   neighbourhoodOf,
-  type Standing,
   sortedSlots,
 } from "../../../src/actors/placement/index/leaf-order.ts";
 import { NO_LEAF, Search } from "../../../src/actors/placement/index/search.ts";
@@ -22,7 +22,7 @@ import { CPU as CPUS, GIB } from "./world.ts";
 
 const LEAVES = 1_024;
 const chance = seededRandom(9);
-const STANDINGS: readonly Standing[] = Array.from({ length: LEAVES }, (_, at) => {
+const NODES: readonly Amounts[] = Array.from({ length: LEAVES }, (_, at) => {
   const cpus = [16, 64, 192][at % 3] ?? 16;
   const cpuPromisable = cpus * CPUS;
   const memoryPromisable = (cpus === 64 ? 8 : 4) * cpus * GIB;
@@ -36,7 +36,7 @@ function searched(order: Iterable<number>): { steps: number; weight: number } {
   const rows = new BoundRows(LEAVES, slots, true);
   let place = LEAVES;
   for (const slot of order) {
-    const { cpu, cpuPromisable, memory, memoryPromisable } = STANDINGS[slot] ?? NOTHING;
+    const { cpu, cpuPromisable, memory, memoryPromisable } = NODES[slot] ?? NOTHING;
     rows.assign(place, slot);
     rows.bounds.fill(Number.POSITIVE_INFINITY, place * WIDTH, (place + 1) * WIDTH);
     rows.bounds[place * WIDTH + CPU] = cpu;
@@ -51,7 +51,7 @@ function searched(order: Iterable<number>): { steps: number; weight: number } {
   const demand = { creates: true, managed: true, excludeNodeIds: null, ...DEMAND };
   search.begin(rows, demand, 0);
   while (search.next() !== NO_LEAF) search.take();
-  const { cpu, cpuPromisable, memory, memoryPromisable } = STANDINGS[search.bestSlot] ?? NOTHING;
+  const { cpu, cpuPromisable, memory, memoryPromisable } = NODES[search.bestSlot] ?? NOTHING;
   const weight = Math.max(
     (cpu + DEMAND.cpuMillicores) / cpuPromisable,
     (memory + DEMAND.memoryBytes) / memoryPromisable,
@@ -60,7 +60,7 @@ function searched(order: Iterable<number>): { steps: number; weight: number } {
 }
 
 const DEMAND = { cpuMillicores: 4 * CPUS, memoryBytes: GIB };
-const NOTHING: Standing = { cpu: 0, cpuPromisable: 1, memory: 0, memoryPromisable: 1 };
+const NOTHING: Amounts = { cpu: 0, cpuPromisable: 1, memory: 0, memoryPromisable: 1 };
 
 test("every slot has one leaf, free ones come last", () => {
   const neighbourhoods = Float64Array.from({ length: 64 }, (_, slot) =>
@@ -87,16 +87,16 @@ test("nodes of one capacity are together, whatever their load; also where none i
     memoryPromisable: Number.POSITIVE_INFINITY,
   };
   const tiny = { cpu: 5, memory: 5, cpuPromisable: 1e-9, memoryPromisable: 0.5 };
-  for (const standing of [endless, tiny]) {
-    const number = neighbourhoodOf(standing);
+  for (const amounts of [endless, tiny]) {
+    const number = neighbourhoodOf(amounts);
     expect(Number.isInteger(number)).toBe(true);
     expect(number >= 0 && number < LAST_NEIGHBOURHOOD).toBe(true);
   }
 });
 
 test("with neighbours that are alike, the same node is found in less than half the steps", () => {
-  const asTheyCame = searched(STANDINGS.keys());
-  const ordered = searched(sortedSlots(Float64Array.from(STANDINGS, neighbourhoodOf)));
+  const asTheyCame = searched(NODES.keys());
+  const ordered = searched(sortedSlots(Float64Array.from(NODES, neighbourhoodOf)));
   expect(ordered.weight).toBe(asTheyCame.weight);
   expect(ordered.steps).toBeLessThan(asTheyCame.steps / 2);
 });

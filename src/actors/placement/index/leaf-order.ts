@@ -5,7 +5,7 @@
  */
 
 /** Of a node: what is promised, and what may be, each in one unit; endless where it is not known. */
-export interface Standing {
+export interface Amounts {
   readonly cpu: number;
   readonly cpuPromisable: number;
   readonly memory: number;
@@ -23,7 +23,7 @@ const LOADS = 2 ** LOAD_BITS;
 export const LAST_NEIGHBOURHOOD = CAPACITIES * CAPACITIES * LOADS * LOADS;
 
 /** A whole number below `LAST_NEIGHBOURHOOD` (2^28); nodes of which it is the same are alike. */
-export function neighbourhoodOf({ cpu, cpuPromisable, memory, memoryPromisable }: Standing): number {
+export function neighbourhoodOf({ cpu, cpuPromisable, memory, memoryPromisable }: Amounts): number {
   const capacity = capacityStep(cpuPromisable) * CAPACITIES + capacityStep(memoryPromisable);
   const load = spread(loadStep(cpu / cpuPromisable)) * 2 + spread(loadStep(memory / memoryPromisable));
   return capacity * LOADS * LOADS + load;
