@@ -5,7 +5,8 @@ import { startApiThreads } from "../actors/api/threads/client.ts";
 import type { DirectoryReference } from "../actors/directory/client.ts";
 import type { Log } from "../actors/kernel/actor.ts";
 import type { ActorSystem } from "../actors/kernel/system.ts";
-import type { FarPlacement, PlacementClient } from "../actors/placement/client.ts";
+import type { PlacementClient } from "../actors/placement/client.ts";
+import type { ServedPlacement } from "../actors/placement/served-placement.ts";
 import type { Clock } from "../ports/clock.ts";
 import { packageVersion } from "./package-version.ts";
 import type { SchedulerSettings } from "./scheduler-settings.ts";
@@ -18,14 +19,14 @@ export interface HttpApiParts {
   readonly clock: Clock;
   readonly placement: PlacementClient;
   /** The same, for other threads. */
-  readonly far: FarPlacement;
+  readonly servedPlacement: ServedPlacement;
   readonly directory: DirectoryReference;
   /** Null: none are kept. */
   readonly metrics: Metrics | null;
 }
 
 /** The HTTP API on the scheduler's actors: in this thread, or in as many threads of its own as the settings say. */
-export function createHttpApi({ system, settings, far, ...parts }: HttpApiParts): HttpApi {
+export function createHttpApi({ system, settings, servedPlacement, ...parts }: HttpApiParts): HttpApi {
   const { access, placement, directory, metrics, clock, log } = parts;
   const version = packageVersion();
   if (settings.apiThreads === 1) {
@@ -34,5 +35,5 @@ export function createHttpApi({ system, settings, far, ...parts }: HttpApiParts)
   }
   const count = settings.apiThreads;
   log.info({ apiThreads: count }, `${count} threads answer HTTP; placement and gRPC stay in the main thread`);
-  return startApiThreads(system, { count, placement: far, directory, metrics, access, version });
+  return startApiThreads(system, { count, placement: servedPlacement, directory, metrics, access, version });
 }

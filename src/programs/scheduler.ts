@@ -7,13 +7,13 @@ import { placementActor } from "../actors/placement/actor.ts";
 import { logChanges } from "../actors/placement/change-log.ts";
 import {
   createPlacementClient,
-  farPlacement,
   type PlacementActorMessage,
   type PlacementClient,
   type PlacementEvents,
   type PlacementReplies,
 } from "../actors/placement/client.ts";
 import type { EventLog } from "../actors/placement/event-log.ts";
+import { servePlacement } from "../actors/placement/served-placement.ts";
 import { type Clock, systemClock } from "../ports/clock.ts";
 import { openAccess } from "./access.ts";
 import { createActorSystem } from "./actor-system.ts";
@@ -132,7 +132,7 @@ export function startScheduler({ system, settings, access, log, clock, eventLog 
   const placement = createPlacementClient(reference, clock);
   const sources = { strategy: settings.strategy, placement, placementEvents, directoryEvents, system };
   const metrics = settings.noMetrics ? null : createMetrics(sources);
-  const far = farPlacement(reference, placement.events, clock);
-  const http = createHttpApi({ system, settings, access, log, clock, placement, far, directory, metrics });
+  const servedPlacement = servePlacement(reference, placement.events, clock);
+  const http = createHttpApi({ system, settings, access, log, clock, placement, servedPlacement, directory, metrics });
   return { http, placement, directories };
 }

@@ -44,8 +44,7 @@ export function addFleetMetrics(registry: Registry, placement: PlacementClient):
   };
   return async (byNode) => {
     const byNodeUpTo = byNode ? Number.MAX_SAFE_INTEGER : NODES_BY_ID_MAX;
-    // In the urgent lane: an overload is when somebody looks.
-    const reply = await placement.ask({ type: "count_nodes", byNodeUpTo }, "urgent");
+    const reply = await placement.ask({ type: "count_nodes", byNodeUpTo });
     if (reply.ok) show(reply.answer);
   };
 }

@@ -34,7 +34,7 @@ export function createHandlers({ placement, directory }: ApiActors): Handlers {
     conclusion: Conclusion<Answer>,
     show: (answer: AnswerTo<M>) => Answer,
   ): void => {
-    placement.put(message, (reply) => {
+    placement.askThen(message, (reply) => {
       try {
         conclusion.finish(mapReply(reply as Reply<AnswerTo<M>>, show));
       } catch (thrown) {
@@ -49,7 +49,7 @@ export function createHandlers({ placement, directory }: ApiActors): Handlers {
   };
   return {
     schedule({ body }, caller, conclusion) {
-      placement.put(scheduleMessage(body, caller.credential), (reply) => {
+      placement.askThen(scheduleMessage(body, caller.credential), (reply) => {
         try {
           conclusion.finish(reply.ok ? scheduled(reply.answer, placement) : reply);
         } catch (thrown) {

@@ -15,7 +15,7 @@ export function withDepartures(
 ): DirectoryReference {
   return {
     ask: directory.ask,
-    put: directory.put,
+    askThen: directory.askThen,
     tell(message, lane) {
       if (message.type === "routes") {
         for (const change of message.changes) {

@@ -5,8 +5,8 @@ export interface Delivery {
 
 /**
  * Hands outcomes over when the turn in which they came is through. What an asker makes of its answer is no part of the turn
- * of the actor that gave it, and one that throws keeps nothing from the others: it ends the program, as an unhandled
- * rejection would. One microtask serves all of a turn.
+ * of the actor that gave it, and one that throws keeps nothing from the others: it ends the thread, as an unhandled
+ * rejection would, and the main thread ends with the program. One microtask serves all of a turn.
  */
 export class Deliveries {
   #waiting: Delivery[] = [];

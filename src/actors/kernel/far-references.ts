@@ -7,7 +7,7 @@ import { Deliveries } from "./deliveries.ts";
 import type { Posted, Settled } from "./far-protocol.ts";
 import type { Lane, Message } from "./message.ts";
 import type { ActorError, Outcome } from "./outcome.ts";
-import { type AskOptions, lateness, refusal } from "./reference.ts";
+import { type AskThen, lateness, promising, refusal } from "./reference.ts";
 import type { Speaking } from "./references.ts";
 import { UnderWay } from "./under-way.ts";
 
@@ -23,7 +23,7 @@ interface Entry {
   readonly message: Message;
   readonly lane: Lane;
   /** Null for a message that was told. */
-  readonly question: { readonly deadline: Deadline; readonly take: (outcome: Outcome<never>) => void } | null;
+  readonly question: { readonly deadline: Deadline; readonly settle: (outcome: Outcome<never>) => void } | null;
 }
 
 /**
@@ -53,30 +53,26 @@ export class FarReferences {
 
   /** The actor that this life was given under that name. */
   reference(name: string): Speaking<Message, Record<string, unknown>> {
-    const put = (
-      message: Message,
-      { deadlineMs, lane = "normal" }: AskOptions,
-      taken: (outcome: Outcome<never>) => void,
-    ): void => {
+    const askThen: AskThen<Message> = (message, { deadlineMs, lane = "normal" }, onOutcome) => {
       let settled = false;
       // An answer that comes after its deadline finds the question settled.
-      const take = (outcome: Outcome<never>): void => {
+      const settle = (outcome: Outcome<never>): void => {
         if (settled) return;
         settled = true;
-        this.#deliveries.add({ deliver: () => taken(outcome) });
+        this.#deliveries.add({ deliver: () => onOutcome(outcome) });
       };
       const deadline = this.#deadlines.set(deadlineMs, () => {
-        take({ ok: false, error: lateness(name, message, deadlineMs) });
+        settle({ ok: false, error: lateness(name, message, deadlineMs) });
       });
-      const refused = this.#post({ name, message, lane, question: { deadline, take } }, deadlineMs);
+      const refused = this.#post({ name, message, lane, question: { deadline, settle } }, deadlineMs);
       if (refused === null) return;
       this.#deadlines.cancel(deadline);
-      take({ ok: false, error: refused });
+      settle({ ok: false, error: refused });
     };
     return {
       tell: (message, lane = "normal") => this.#post({ name, message, lane, question: null }, null),
-      put,
-      ask: (message, options) => new Promise((resolve) => put(message, options, resolve)),
+      askThen,
+      ask: promising(askThen),
     };
   }
 
@@ -126,7 +122,7 @@ export class FarReferences {
     this.#counts[entry.lane]--;
     if (entry.question === null) return;
     this.#deadlines.cancel(entry.question.deadline);
-    entry.question.take(outcome);
+    entry.question.settle(outcome);
   }
 
   #onClosed(): void {

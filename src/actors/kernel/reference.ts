@@ -28,13 +28,14 @@ export interface Reference<M extends Message, R extends Replies = Record<never, 
     options: AskOptions,
   ): Promise<Outcome<R[T]>>;
   /**
-   * Puts a question without making a promise of it, for those who ask thousands of times a second. `take` is called once,
-   * never before this has returned. It must not throw: there is nobody to catch it.
+   * Asks without making a promise of it, for those who ask thousands of times a second. `onOutcome` is called once, never
+   * before this has returned. It should not throw: what it throws keeps nothing from others who ask, and then ends the
+   * thread that it runs in, which for the main thread is the program.
    */
-  put<T extends M["type"] & keyof R>(
+  askThen<T extends M["type"] & keyof R>(
     message: Extract<M, { readonly type: T }>,
     options: AskOptions,
-    take: (outcome: Outcome<R[T]>) => void,
+    onOutcome: (outcome: Outcome<R[T]>) => void,
   ): void;
 }
 
@@ -48,8 +49,8 @@ export function createReference<M extends Message, R extends Replies>(
 ): Reference<M, R> {
   const deadlines = new Deadlines(clock);
   const deliveries = new Deliveries();
-  const put = (message: M, { deadlineMs, lane = "normal" }: AskOptions, take: Take): void => {
-    const question = new Question({ name, message, deadlineMs, take, deadlines, deliveries });
+  const askThen: AskThen<M> = (message, { deadlineMs, lane = "normal" }, onOutcome) => {
+    const question = new Question({ name, message, deadlineMs, onOutcome, deadlines, deliveries });
     const refused = post(question, lane);
     if (refused !== null) question.settle({ ok: false, error: refusal(name, message, refused) });
   };
@@ -59,18 +60,28 @@ export function createReference<M extends Message, R extends Replies>(
       const refused = post({ message, answer: null, fail: null }, lane);
       return refused === null ? null : refusal(name, message, refused);
     },
-    put,
-    ask: (message, options) => new Promise((resolve) => put(message, options, resolve)),
+    askThen,
+    ask: promising(askThen),
   };
 }
 
-type Take = (outcome: Outcome<never>) => void;
+/** `askThen` as those have it who carry messages and answers, whatever they are. */
+export type AskThen<M extends Message> = (message: M, options: AskOptions, onOutcome: OnOutcome) => void;
+
+/** The `ask` of a reference that asks by this. */
+export function promising<M extends Message>(
+  askThen: AskThen<M>,
+): (message: M, options: AskOptions) => Promise<Outcome<never>> {
+  return (message, options) => new Promise((resolve) => askThen(message, options, resolve));
+}
+
+type OnOutcome = (outcome: Outcome<never>) => void;
 
 interface QuestionOptions {
   readonly name: string;
   readonly message: Message;
   readonly deadlineMs: number;
-  readonly take: Take;
+  readonly onOutcome: OnOutcome;
   readonly deadlines: Deadlines;
   readonly deliveries: Deliveries;
 }
@@ -113,7 +124,7 @@ class Question extends Deadline implements Envelope, Delivery {
   }
 
   deliver(): void {
-    if (this.#outcome !== null) this.#options.take(this.#outcome);
+    if (this.#outcome !== null) this.#options.onOutcome(this.#outcome);
   }
 }
 

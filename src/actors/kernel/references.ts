@@ -7,7 +7,7 @@ import type { AskOptions, Reference, Replies } from "./reference.ts";
 export interface AnyReference {
   tell(message: never, lane?: Lane): ActorError | null;
   ask(message: never, options: AskOptions): Promise<Outcome<unknown>>;
-  put(message: never, options: AskOptions, take: (outcome: Outcome<unknown>) => void): void;
+  askThen(message: never, options: AskOptions, onOutcome: (outcome: Outcome<unknown>) => void): void;
   /** Told, where it is there, that whoever asked this from another thread has ended before the outcome. */
   undelivered?(message: never, outcome: Outcome<unknown>): void;
 }
@@ -16,7 +16,7 @@ export interface AnyReference {
 export type References = Readonly<Record<string, AnyReference>>;
 
 /** What one actor does with another. */
-export type Speaking<M extends Message, R extends Replies> = Pick<Reference<M, R>, "tell" | "ask" | "put">;
+export type Speaking<M extends Message, R extends Replies> = Pick<Reference<M, R>, "tell" | "ask" | "askThen">;
 
 /** The one of that name. Throws when there is none. */
 export function referenceTo<M extends Message, R extends Replies>(

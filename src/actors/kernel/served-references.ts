@@ -21,7 +21,8 @@ export function serveReferences(port: MessagePort, references: References, isGon
   };
 
   const settle = (each: Settled): void => {
-    // A tick runs when no microtask is left: by then all that one turn of a mailbox, or one commit, answers has come.
+    // By the next tick all has come that one turn of a mailbox answers, or one commit. Only what is known here at once,
+    // such as that a message was queued, goes ahead of the answers to its batch: its tick comes before they do.
     if (settled.length === 0) process.nextTick(flush);
     settled.push(each);
   };
@@ -39,7 +40,7 @@ export function serveReferences(port: MessagePort, references: References, isGon
         const error = reference.tell(message as never, lane);
         settle([number, error === null ? { ok: true, value: null } : { ok: false, error }]);
       } else {
-        reference.put(message as never, { deadlineMs, lane }, (outcome) => {
+        reference.askThen(message as never, { deadlineMs, lane }, (outcome) => {
           if (closed || isGone()) reference.undelivered?.(message as never, outcome);
           else settle([number, outcome]);
         });

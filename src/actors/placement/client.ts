@@ -4,9 +4,9 @@ import { type ErrorCode, type Refusal, refuse } from "../../messages/errors.ts";
 import type { PlacementAnswers, PlacementMessage, ReplyTo } from "../../messages/placement.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Lane } from "../kernel/message.ts";
-import type { Speaking } from "../kernel/references.ts";
 import type { ActorError, Outcome as KernelOutcome } from "../kernel/outcome.ts";
-import type { AskOptions, Reference } from "../kernel/reference.ts";
+import type { AskOptions } from "../kernel/reference.ts";
+import type { Speaking } from "../kernel/references.ts";
 import type { PlacementEvent } from "./events.ts";
 import type { Notice } from "./turn.ts";
 
@@ -29,8 +29,6 @@ export type PlacementActorMessage = PlacementMessage | Readiness;
 export type PlacementReplies = {
   [Type in keyof PlacementAnswers]: ReplyTo<Type>;
 } & { readiness: ReadinessAnswer };
-
-export type PlacementReference = Reference<PlacementActorMessage, PlacementReplies>;
 
 /** What a client needs of the reference. */
 export type PlacementAsker = Speaking<PlacementActorMessage, PlacementReplies>;
@@ -56,10 +54,10 @@ export interface PlacementClientEvents {
 
 export interface PlacementClient {
   readonly events: EventEmitter<PlacementClientEvents>;
-  /** Never rejects; whatever keeps the actor from answering is a refusal too. `lane` is that of `laneOf` when absent. */
-  ask<M extends PlacementMessage>(message: M, lane?: Lane): Promise<ReplyTo<M["type"]>>;
-  /** The same without a promise. `take` is called once, never before this has returned, and must not throw. */
-  put<M extends PlacementMessage>(message: M, take: (reply: ReplyTo<M["type"]>) => void, lane?: Lane): void;
+  /** Never rejects; whatever keeps the actor from answering is a refusal too. */
+  ask<M extends PlacementMessage>(message: M): Promise<ReplyTo<M["type"]>>;
+  /** The same without a promise; `onReply` is as a reference's `onOutcome`. */
+  askThen<M extends PlacementMessage>(message: M, onReply: (reply: ReplyTo<M["type"]>) => void): void;
   /** The answer that carried this reservation did not reach its caller. */
   deliveryFailed(reservationId: string): void;
   readiness(): Promise<ReadinessAnswer>;
@@ -77,7 +75,8 @@ const ASKING: Readonly<Record<Lane, AskOptions>> = {
 
 /**
  * New work waits behind everything that closes work or says how nodes are: confirms must not be stuck behind a flood of
- * schedules. Everything about nodes shares one lane, because it is handled in arrival order.
+ * schedules. Everything about nodes shares one lane, because it is handled in arrival order. Nodes are counted for metrics
+ * in that lane too: an overload is when somebody looks.
  */
 export function laneOf(type: PlacementMessage["type"]): Lane {
   switch (type) {
@@ -94,22 +93,16 @@ export function laneOf(type: PlacementMessage["type"]): Lane {
 
 export function createPlacementClient(reference: PlacementAsker, clock: Clock): PlacementClient {
   const events = new EventEmitter<PlacementClientEvents>();
-  const put = <M extends PlacementMessage>(
-    message: M,
-    take: (reply: ReplyTo<M["type"]>) => void,
-    lane = laneOf(message.type),
-  ): void => {
-    const startedMs = clock.monotonicMs();
-    reference.put<M["type"]>(message as never, ASKING[lane], (outcome) => {
-      const reply = replyOf(outcome);
-      events.emit("answered", { message, reply, durationMs: clock.monotonicMs() - startedMs });
-      take(reply as ReplyTo<M["type"]>);
+  const askThen = <M extends PlacementMessage>(message: M, onReply: (reply: ReplyTo<M["type"]>) => void): void => {
+    const conclude = beginQuestion(message, events, clock);
+    reference.askThen<M["type"]>(message as never, ASKING[laneOf(message.type)], (outcome) => {
+      onReply(conclude(outcome) as ReplyTo<M["type"]>);
     });
   };
   return {
     events,
-    put,
-    ask: (message, lane) => new Promise((resolve) => put(message, resolve, lane)),
+    askThen,
+    ask: (message) => new Promise((resolve) => askThen(message, resolve)),
     deliveryFailed(reservationId) {
       // Refused by a full mailbox it is lost, and the lease ends the reservation instead.
       reference.tell({ type: "delivery_failed", reservationId }, "urgent");
@@ -121,39 +114,17 @@ export function createPlacementClient(reference: PlacementAsker, clock: Clock): 
   };
 }
 
-/** The placement actor, as other threads are given it. */
-export interface FarPlacement extends PlacementAsker {
-  /** Whoever asked ended, with its thread, before the outcome. */
-  undelivered(message: PlacementActorMessage, outcome: KernelOutcome<unknown>): void;
-}
-
-/**
- * The reference for clients in other threads: what they ask counts here, as if the client of `events` had asked it. Times
- * are those of this thread, without the way to the other and back.
- */
-export function farPlacement(reference: PlacementAsker, events: PlacementClient["events"], clock: Clock): FarPlacement {
-  const put: PlacementAsker["put"] = (message, options, take) => {
-    const startedMs = clock.monotonicMs();
-    reference.put(message, options, (outcome) => {
-      if (message.type !== "readiness") {
-        const durationMs = clock.monotonicMs() - startedMs;
-        // A type parameter keeps the compiler from leaving out the one type of message.
-        events.emit("answered", { message: message as PlacementMessage, reply: replyOf(outcome), durationMs });
-      }
-      take(outcome);
-    });
-  };
-  return {
-    tell: (message, lane) => reference.tell(message, lane),
-    put,
-    ask: (message, options) => new Promise((resolve) => put(message, options, resolve)),
-    undelivered({ type }, outcome) {
-      if (type !== "schedule" || !outcome.ok) return;
-      const reply = outcome.value as ReplyTo<"schedule">;
-      if (!reply.ok || reply.answer.reservation === null) return;
-      // The callers' connections went with the thread.
-      reference.tell({ type: "delivery_failed", reservationId: reply.answer.reservation.id }, "urgent");
-    },
+/** The returned function takes the outcome, tells `events` of it, and says what whoever asked is to be told. */
+export function beginQuestion(
+  message: PlacementMessage,
+  events: PlacementClient["events"],
+  clock: Clock,
+): (outcome: KernelOutcome<unknown>) => AnyReply {
+  const startedMs = clock.monotonicMs();
+  return (outcome) => {
+    const reply = replyOf(outcome);
+    events.emit("answered", { message, reply, durationMs: clock.monotonicMs() - startedMs });
+    return reply;
   };
 }
 

@@ -13,7 +13,7 @@ function refusing(refusal: Refusal) {
   const placement: PlacementClient = {
     events: new EventEmitter(),
     ask: async () => ({ ok: false, refusal }),
-    put: (_message, take) => queueMicrotask(() => take({ ok: false, refusal })),
+    askThen: (_message, onReply) => queueMicrotask(() => onReply({ ok: false, refusal })),
     deliveryFailed: () => undefined,
     readiness: async () => ({ ready: false, waitsFor: "the log" }),
   };

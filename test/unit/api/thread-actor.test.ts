@@ -18,7 +18,7 @@ function newThread(desk: (message: DeskMessage) => Outcome<unknown>) {
   const reference = (answer: (message: never) => Outcome<unknown>): References[string] => ({
     tell: () => null,
     ask: async (message) => answer(message),
-    put: (message, _options, take) => queueMicrotask(() => take(answer(message))),
+    askThen: (message, _options, onOutcome) => queueMicrotask(() => onOutcome(answer(message))),
   });
   const references = { desk: reference(desk), placement: reference(() => LATE), directory: reference(() => LATE) };
   const toldItself: Message[] = [];

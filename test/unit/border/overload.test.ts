@@ -10,13 +10,13 @@ afterAll(() => api[Symbol.asyncDispose]());
 
 test("a full mailbox refuses new work and says when to come again; what closes work goes on", async () => {
   const { token } = (await api.post("/v1/schedule", coldSandbox(1, 1))).body.reservation;
-  // All are put before the actor's next turn: no more are taken than the mailbox holds.
+  // All are asked before the actor's next turn: no more are taken than the mailbox holds.
   const { placement } = api.scheduler;
   const schedule = { type: "schedule", hint: "none", cpuMillicores: null, memoryBytes: null } as const;
   const more = { requestId: null, credential: "c", excludeNodeIds: [], managed: true } as const;
   const flood = Array.from({ length: 50 }, () => placement.ask({ ...schedule, ...more }));
   const cancel = placement.ask({ type: "cancel", handle: token, reason: null });
-  const looks = [placement.readiness(), placement.ask({ type: "list_nodes" }, "urgent")];
+  const looks = [placement.readiness(), placement.ask({ type: "count_nodes", byNodeUpTo: 0 })];
   const replies = await Promise.all(flood);
   const codes = replies.map((reply) => (reply.ok ? "ok" : reply.refusal.code));
   const taken = codes.filter((code) => code === "ok").length;

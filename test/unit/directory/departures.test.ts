@@ -15,7 +15,7 @@ test("who listens hears of nodes that go, and of nothing else", () => {
         return null;
       },
       ask: () => Promise.reject(new Error("nobody asks")),
-      put: () => undefined,
+      askThen: () => undefined,
     },
     [
       {

@@ -80,7 +80,11 @@ const asking = (type: EchoMessage["type"], text?: unknown): Message => ({ type, 
 /** Takes everything, and answers at once. */
 function answering(next: () => unknown): AnyReference {
   const outcome = (): Outcome<never> => ({ ok: true, value: next() as never });
-  return { tell: () => null, ask: async () => outcome(), put: (_message, _options, take) => take(outcome()) };
+  return {
+    tell: () => null,
+    ask: async () => outcome(),
+    askThen: (_message, _options, onOutcome) => onOutcome(outcome()),
+  };
 }
 
 test("two questions of one turn are one post, and their answers are one; those of two turns are two", async () => {

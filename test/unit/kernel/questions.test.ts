@@ -32,26 +32,27 @@ function startEcho(capacity = 100) {
     },
     { mailboxCapacity: capacity },
   );
-  const put = (value: number, take: (outcome: Outcome<number>) => void) =>
-    echo.put({ type: "number", value }, { deadlineMs: 100 }, take);
-  return { clock, log, put };
+  const askThen = (value: number, onOutcome: (outcome: Outcome<number>) => void) =>
+    echo.askThen({ type: "number", value }, { deadlineMs: 100 }, onOutcome);
+  return { clock, log, askThen };
 }
 
-test("a question is taken when the turn that answers it is through, in the order of the answers", async () => {
-  const { log, put } = startEcho();
-  for (const value of [1, 2, 3]) put(value, (outcome) => void log.push(outcome.ok ? String(outcome.value) : "lost"));
+test("the outcome of a question is handed over when the turn that answers it is through, in the order of the answers", async () => {
+  const { log, askThen } = startEcho();
+  for (const value of [1, 2, 3])
+    askThen(value, (outcome) => void log.push(outcome.ok ? String(outcome.value) : "lost"));
   expect(log).toEqual([]);
   await turns();
   expect(log).toEqual(["drained", "1", "2", "3"]);
 });
 
-test("one that is refused at once is taken after put has returned all the same", async () => {
-  const { log, put } = startEcho(1);
-  put(1, () => void log.push("taken"));
-  put(2, (outcome) => void log.push(outcome.ok ? "answered" : outcome.error.code));
+test("one that is refused at once ends after askThen has returned all the same", async () => {
+  const { log, askThen } = startEcho(1);
+  askThen(1, () => void log.push("answered"));
+  askThen(2, (outcome) => void log.push(outcome.ok ? "answered too" : outcome.error.code));
   log.push("returned");
   await turns();
-  expect(log).toEqual(["returned", "mailbox_full", "drained", "taken"]);
+  expect(log).toEqual(["returned", "mailbox_full", "drained", "answered"]);
 });
 
 test("answer, failure and deadline settle it once, whichever comes first", async () => {
@@ -63,7 +64,7 @@ test("answer, failure and deadline settle it once, whichever comes first", async
     return null;
   });
   const ask = () =>
-    reference.put({ type: "number", value: 1 }, { deadlineMs: 100 }, (outcome) => void outcomes.push(outcome));
+    reference.askThen({ type: "number", value: 1 }, { deadlineMs: 100 }, (outcome) => void outcomes.push(outcome));
   const ways: readonly (() => void)[] = [
     () => envelope?.answer?.(7),
     () => envelope?.fail?.("failed", "because"),

@@ -198,7 +198,7 @@ function withLiveness(handlers: Handlers, desk: Desk): Handlers {
   return {
     ...handlers,
     healthz(input, caller, conclusion) {
-      desk.put({ type: "alive" }, { deadlineMs: ALIVE_DEADLINE_MS, lane: "urgent" }, (outcome) => {
+      desk.askThen({ type: "alive" }, { deadlineMs: ALIVE_DEADLINE_MS, lane: "urgent" }, (outcome) => {
         if (outcome.ok) handlers.healthz(input, caller, conclusion);
         else conclusion.finish({ ok: false, refusal: SILENT_MAIN_THREAD });
       });

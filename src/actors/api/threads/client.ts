@@ -3,8 +3,8 @@ import { createServer } from "node:net";
 import type { DirectoryReference } from "../../directory/client.ts";
 import { moduleUrl } from "../../kernel/module-url.ts";
 import type { Reference } from "../../kernel/reference.ts";
+import type { AnyReference } from "../../kernel/references.ts";
 import type { ActorSystem } from "../../kernel/system.ts";
-import type { FarPlacement } from "../../placement/client.ts";
 import type { Access, HttpApi } from "../http-server.ts";
 import type { Metrics } from "../metrics.ts";
 import { TokenGate } from "../tokens.ts";
@@ -14,7 +14,8 @@ import { type DeskMessage, deskActor, type ListenAddress } from "./desk.ts";
 export interface ApiThreadsOptions {
   /** 1 or more. */
   readonly count: number;
-  readonly placement: FarPlacement;
+  /** That of the placement actor. */
+  readonly placement: AnyReference;
   readonly directory: DirectoryReference;
   /** Null: none are kept. */
   readonly metrics: Metrics | null;
