@@ -1,10 +1,23 @@
 /** What a load run asks of its scheduler's ledger beside the load itself, and what it does to it as an operator would. */
 import { audit, type Evidence, type Finding, type Invariant } from "../actors/load/audit.ts";
-import { gatherEvidence, listNodes, readinessOf, type SchedulerEvidence } from "../actors/load/evidence.ts";
+import {
+  gatherEvidence,
+  listNodes,
+  readinessOf,
+  type SchedulerEvidence,
+  UnreachableError,
+} from "../actors/load/evidence.ts";
 import { type ApiCall, SchedulerCalls } from "../actors/load/scheduler-calls.ts";
+import { pause } from "../ports/pause.ts";
+import { formatSpan } from "./figures.ts";
 import { LoadError, type LoadPorts, type LoadTerms } from "./load-terms.ts";
 
 const CONNECTIONS = 8;
+/**
+ * A scheduler started in the background just before takes a second or two until it listens, on a busy machine a few.
+ * It is as long as somebody waits who has misspelt the address.
+ */
+const LISTENS_WITHIN_MS = 5_000;
 /** Above the start guard of a scheduler, 10 s. */
 const READY_WITHIN_MS = 20_000;
 const READY_POLL_MS = 100;
@@ -14,26 +27,50 @@ export type ClientEvidence = Pick<Evidence, "records" | "cancelledById">;
 
 export class LoadLedger {
   readonly #own: ReadonlySet<string>;
+  readonly #url: string;
   readonly #clock: LoadPorts["clock"];
+  readonly #say: LoadPorts["say"];
   readonly #calls: SchedulerCalls;
 
-  constructor({ scheduler, nodes }: LoadTerms, { clock }: LoadPorts) {
+  constructor(
+    { scheduler, nodes }: Pick<LoadTerms, "scheduler" | "nodes">,
+    { clock, say }: Pick<LoadPorts, "clock" | "say">,
+  ) {
     this.#own = new Set(nodes.map(({ nodeId }) => nodeId));
+    this.#url = scheduler.url;
     this.#clock = clock;
+    this.#say = say;
     this.#calls = new SchedulerCalls(scheduler, CONNECTIONS);
   }
 
   /**
-   * A scheduler that has just been started reads its log first, and waits for the nodes that it knows. Throws
-   * `EvidenceError`, and `LoadError` when that takes too long.
+   * A scheduler that has just been started loads its program before it listens, reads its log then, and waits for the
+   * nodes that it knows. Throws `UnreachableError` when nobody listens, or what listens is not trusted, and `LoadError`
+   * when the rest takes too long.
    */
   async untilReady(): Promise<void> {
+    await this.#untilListening();
     const untilMs = this.#clock.monotonicMs() + READY_WITHIN_MS;
     for (;;) {
       const readiness = await readinessOf(this.#calls);
       if (readiness.ready) return;
       if (this.#clock.monotonicMs() > untilMs) throw new LoadError(`the scheduler is not ready: ${readiness.why}`);
-      await new Promise<void>((resolve) => void this.#clock.after(READY_POLL_MS, resolve));
+      await pause(this.#clock, READY_POLL_MS);
+    }
+  }
+
+  async #untilListening(): Promise<void> {
+    const untilMs = this.#clock.monotonicMs() + LISTENS_WITHIN_MS;
+    for (let tries = 1; ; tries++) {
+      try {
+        await readinessOf(this.#calls);
+        return;
+      } catch (thrown) {
+        if (!isRefusedConnection(thrown) || this.#clock.monotonicMs() > untilMs) throw thrown;
+        if (tries === 1)
+          this.#say(`nobody listens at ${this.#url} yet; waiting ${formatSpan(LISTENS_WITHIN_MS)} at most`);
+        await pause(this.#clock, READY_POLL_MS);
+      }
     }
   }
 
@@ -77,4 +114,9 @@ export class LoadLedger {
   #gather(): Promise<SchedulerEvidence> {
     return gatherEvidence({ calls: this.#calls, clock: this.#clock, isOwn: (nodeId) => this.#own.has(nodeId) });
   }
+}
+
+/** As the system's call names it: nobody listens there. Other reasons, such as a certificate or a name, do not pass. */
+function isRefusedConnection(thrown: unknown): boolean {
+  return thrown instanceof UnreachableError && thrown.message.includes("ECONNREFUSED");
 }

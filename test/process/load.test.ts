@@ -142,10 +142,11 @@ test("a signal cuts the run short, and it cleans up all the same", async () => {
   await expectNothingLeft(scheduler);
 });
 
-test("without a scheduler it says how to start one", async () => {
+test("without a scheduler it waits for one a little, and says how to start one", async () => {
   const { code, stdout, stderr } = await evenkeel(["load", "--scheduler", "http://127.0.0.1:9", "--seed", "1"]);
   expect(code).toBe(1);
   expect(stdout).toBe("");
+  expect(stderr).toContain("nobody listens at http://127.0.0.1:9 yet; waiting 5 s at most\n");
   expect(stderr).toMatch(/evenkeel: GET \/readyz: .*; start one with "npx evenkeel scheduler", or name another/);
 });
 
