@@ -1,6 +1,6 @@
 /**
- * What API threads cost and take off the main thread: CPU time of each kind of thread for a request, and requests a
- * second, with 1, 2 and 3 of them.
+ * What API threads cost and take off the main thread: CPU time of each kind of thread for a request, requests a second,
+ * and memory, idle and under load, with 1, 2 and 3 of them. One is the main thread itself.
  *
  * Workload: 64 kept connections, each with one request at a time; a schedule of 2 CPUs and 2 GiB, then the confirm of it
  * with a new sandbox id, which counts as two requests. The schedulers are the built one, in memory, with 10 nodes. Between
@@ -8,8 +8,8 @@
  * little; the CPU times say how many API threads one placement thread can feed.
  */
 import { ChildServer } from "./child-server.ts";
-import { Connection, expectOk, runOver } from "./http-load.ts";
 import { type Contender, inTurns, median, print } from "./measuring.ts";
+import { PairLoad } from "./pair-load.ts";
 
 const THREADS = [1, 2, 3];
 const NODES = 10;
@@ -17,8 +17,6 @@ const CONNECTIONS = 64;
 const PAIRS = 4_000;
 const ROUNDS = 5;
 const WARM_UPS = 3;
-const SCHEDULE_BODY = '{"hint":{"new_cold_sandbox":{"cpu_count":2,"memory_mb":2048}}}';
-const TOKEN = /"token":"([^"]+)"/;
 
 interface Round {
   readonly requestsPerSecond: number;
@@ -27,54 +25,39 @@ interface Round {
   readonly workersUs: number;
   /** Garbage collection and compilation, beside the threads that they serve. */
   readonly otherUs: number;
+  /** Memory of the process that is in RAM after it. */
+  readonly residentBytes: number;
 }
 
 class ThreadRounds {
   readonly #server: ChildServer;
-  readonly #connections: readonly Connection[];
-  #sandboxes = 0;
-  #sequence = 0;
+  readonly #load: PairLoad;
 
   constructor(server: ChildServer) {
     this.#server = server;
-    this.#connections = Array.from({ length: CONNECTIONS }, () => new Connection(server.url));
+    this.#load = new PairLoad(server.url, { connections: CONNECTIONS });
   }
 
   async round(): Promise<Round> {
-    this.#sequence += 1;
-    await runOver(this.#connections, NODES, (connection, position) => this.#report(connection, position));
-    const made: string[] = [];
+    await this.#load.reportNodes(NODES);
     const before = this.#cpuUs();
-    const totalMs = await runOver(this.#connections, PAIRS, async (connection) => {
-      const token = TOKEN.exec(await expectOk(connection, "POST", "/v1/schedule", SCHEDULE_BODY))?.[1];
-      const sandboxId = `sandbox-${this.#sandboxes++}`;
-      await expectOk(connection, "POST", `/v1/reservations/${token}/confirm`, `{"sandbox_id":"${sandboxId}"}`);
-      made.push(sandboxId);
-    });
+    const { totalMs, durationsMs } = await this.#load.schedule(PAIRS);
     const after = this.#cpuUs();
-    await runOver(this.#connections, made.length, async (connection, number) => {
-      await expectOk(connection, "DELETE", `/v1/sandboxes/${made[number]}`);
-    });
-    const requests = 2 * PAIRS;
+    await this.#load.deleteSandboxes();
+    const requests = durationsMs.length;
     const spent = (kind: "main" | "workers" | "other"): number => (after[kind] - before[kind]) / requests;
-    const requestsPerSecond = (requests * 1000) / totalMs;
-    return { requestsPerSecond, mainUs: spent("main"), workersUs: spent("workers"), otherUs: spent("other") };
+    return {
+      requestsPerSecond: (requests * 1000) / totalMs,
+      mainUs: spent("main"),
+      workersUs: spent("workers"),
+      otherUs: spent("other"),
+      residentBytes: this.#server.residentBytes(),
+    };
   }
 
   async stop(): Promise<void> {
-    for (const connection of this.#connections) connection.close();
+    this.#load.close();
     await this.#server.stop();
-  }
-
-  /** Nodes large enough that none is ever full. */
-  async #report(connection: Connection, position: number): Promise<void> {
-    const snapshot = { cpu_count: 100_000, memory_total_bytes: 2 ** 50 };
-    const instance = {
-      endpoint: `n${position}.example:443`,
-      service_instance_id: "instance",
-      sequence: this.#sequence,
-    };
-    await expectOk(connection, "POST", `/v1/nodes/n${position}/heartbeat`, JSON.stringify({ ...instance, snapshot }));
   }
 
   #cpuUs(): { readonly main: number; readonly workers: number; readonly other: number } {
@@ -90,7 +73,8 @@ class ThreadRounds {
 const runs = await Promise.all(
   THREADS.map(async (count) => {
     const server = await ChildServer.startScheduler("none", ["--api-threads", String(count)]);
-    return { count, rounds: new ThreadRounds(server) };
+    const idleBytes = server.residentBytes();
+    return { count, idleBytes, rounds: new ThreadRounds(server) };
   }),
 );
 const contenders: Contender<Round>[] = runs.map(({ count, rounds }) => ({
@@ -101,24 +85,33 @@ const results = await inTurns(contenders, { rounds: ROUNDS, warmUps: WARM_UPS })
 for (const { rounds } of runs) await rounds.stop();
 
 const middle = (name: string, of: (round: Round) => number): number => median((results.get(name) ?? []).map(of));
-const rows = contenders.map(({ name }) => [
-  name,
-  String(Math.round(middle(name, (round) => round.requestsPerSecond))),
-  middle(name, ({ mainUs }) => mainUs).toFixed(1),
-  middle(name, ({ workersUs }) => workersUs).toFixed(1),
-  middle(name, ({ otherUs }) => otherUs).toFixed(1),
-]);
+const mebibytes = (bytes: number): string => (bytes / 2 ** 20).toFixed(0);
+const rows = runs.map(({ count, idleBytes }) => {
+  const name = String(count);
+  return [
+    name,
+    String(Math.round(middle(name, (round) => round.requestsPerSecond))),
+    middle(name, ({ mainUs }) => mainUs).toFixed(1),
+    middle(name, ({ workersUs }) => workersUs).toFixed(1),
+    middle(name, ({ otherUs }) => otherUs).toFixed(1),
+    mebibytes(idleBytes),
+    mebibytes(middle(name, ({ residentBytes }) => residentBytes)),
+  ];
+});
 print("bench:api-threads", {
   workload: [
     `schedule + confirm of 2 CPUs and 2 GiB, ${PAIRS} pairs a round over ${CONNECTIONS} connections, medians of`,
-    `${ROUNDS} rounds in turns; CPU time of a request in the main thread, in all API threads together, and in V8's.`,
+    `${ROUNDS} rounds in turns; CPU time of a request in the main thread, in all API threads together, and in V8's;`,
+    "memory of the process that is in RAM, once it listens and after a round.",
   ],
-  header: ["API THREADS", "REQUESTS/s", "MAIN µs", "API µs", "V8 µs"],
+  header: ["API THREADS", "REQUESTS/s", "MAIN µs", "API µs", "V8 µs", "IDLE MiB", "LOADED MiB"],
   rows,
   figures: Object.fromEntries(
-    THREADS.flatMap((count) => [
+    runs.flatMap(({ count, idleBytes }) => [
       [`main_us_${count}`, middle(String(count), ({ mainUs }) => mainUs).toFixed(1)],
       [`api_us_${count}`, middle(String(count), ({ workersUs }) => workersUs).toFixed(1)],
+      [`idle_mib_${count}`, mebibytes(idleBytes)],
+      [`loaded_mib_${count}`, mebibytes(middle(String(count), ({ residentBytes }) => residentBytes))],
     ]),
   ),
 });

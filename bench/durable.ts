@@ -22,8 +22,8 @@ import { createActorSystem } from "../src/programs/actor-system.ts";
 import { openEventLog } from "../src/programs/event-log.ts";
 import { createLogger } from "../src/programs/logging.ts";
 import { ChildServer } from "./child-server.ts";
-import { Connection, expectOk, runOver } from "./http-load.ts";
 import { inTurns, median, print } from "./measuring.ts";
+import { PairLoad } from "./pair-load.ts";
 
 /** Clients, and pairs of requests in a round: about as long each. */
 const SIZES = [
@@ -35,36 +35,18 @@ const ROUNDS = 5;
 const WARM_UPS = 2;
 const NODES = 10;
 const LIVE = 100_000;
-const SCHEDULE_BODY = '{"hint":{"new_cold_sandbox":{"cpu_count":2,"memory_mb":2048}}}';
-const TOKEN = /"token":"([^"]+)"/;
 
-let sandboxes = 0;
-let sequence = 0;
-
-/** Nodes large enough that none is ever full. */
-async function report(connection: Connection, position: number): Promise<void> {
-  sequence += 1;
-  const snapshot = { cpu_count: 100_000, memory_total_bytes: 2 ** 50 };
-  const instance = { endpoint: `n${position}.example:443`, service_instance_id: "instance", sequence };
-  await expectOk(connection, "POST", `/v1/nodes/n${position}/heartbeat`, JSON.stringify({ ...instance, snapshot }));
-}
+let rounds = 0;
 
 /** Pairs per second of one round. */
 async function round({ url }: ChildServer, { clients, pairs }: { clients: number; pairs: number }): Promise<number> {
-  const connections = Array.from({ length: clients }, () => new Connection(url));
-  await runOver(connections, NODES, report);
-  const made: string[] = [];
-  const tookMs = await runOver(connections, pairs, async (connection) => {
-    const token = TOKEN.exec(await expectOk(connection, "POST", "/v1/schedule", SCHEDULE_BODY))?.[1];
-    const sandboxId = `sandbox-${sandboxes++}`;
-    await expectOk(connection, "POST", `/v1/reservations/${token}/confirm`, `{"sandbox_id":"${sandboxId}"}`);
-    made.push(sandboxId);
-  });
-  await runOver(connections, made.length, async (connection, number) => {
-    await expectOk(connection, "DELETE", `/v1/sandboxes/${made[number]}`);
-  });
-  for (const connection of connections) connection.close();
-  return (pairs * 1000) / tookMs;
+  rounds += 1;
+  const load = new PairLoad(url, { connections: clients, name: `round-${rounds}` });
+  await load.reportNodes(NODES);
+  const { totalMs } = await load.schedule(pairs);
+  await load.deleteSandboxes();
+  load.close();
+  return (pairs * 1000) / totalMs;
 }
 
 /** A journal of `LIVE` pending reservations on 20 nodes, as they were made. */

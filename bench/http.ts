@@ -6,10 +6,9 @@
  * with a new sandbox id, which counts as two requests. The echo is sent the same two bodies. The schedulers are the built
  * one, in memory. Between rounds, not timed, the sandboxes are deleted and the nodes report.
  */
-import { systemClock } from "../src/ports/clock.ts";
 import { ChildServer } from "./child-server.ts";
-import { Connection, expectOk, runOver } from "./http-load.ts";
 import { type Contender, inTurns, median, percentile, print } from "./measuring.ts";
+import { PairLoad, type PairsRun } from "./pair-load.ts";
 
 const FEW = 10;
 const MANY = 1_000;
@@ -17,8 +16,6 @@ const CONNECTIONS = 32;
 const PAIRS = 3_000;
 const ROUNDS = 9;
 const WARM_UPS = 5;
-const SCHEDULE_BODY = '{"hint":{"new_cold_sandbox":{"cpu_count":2,"memory_mb":2048}}}';
-const TOKEN = /"token":"([^"]+)"/;
 
 interface Round {
   readonly requestsPerSecond: number;
@@ -29,70 +26,34 @@ interface Round {
 
 class PairRounds {
   readonly #server: ChildServer;
-  readonly #connections: readonly Connection[];
-  #sandboxes = 0;
+  readonly #load: PairLoad;
 
   constructor(server: ChildServer) {
     this.#server = server;
-    this.#connections = Array.from({ length: CONNECTIONS }, () => new Connection(server.url));
+    this.#load = new PairLoad(server.url, { connections: CONNECTIONS });
   }
 
   async echo(): Promise<Round> {
-    return this.#timed(async (send, sandboxId) => {
-      await send("/echo", SCHEDULE_BODY);
-      await send("/echo", confirmBody(sandboxId));
-    });
+    return this.#timed(() => this.#load.echo(PAIRS));
   }
 
   async scheduler(nodes: number): Promise<Round> {
-    await runOver(this.#connections, nodes, (connection, position) => report(connection, position));
-    const made: string[] = [];
-    const round = await this.#timed(async (send, sandboxId) => {
-      const token = TOKEN.exec(await send("/v1/schedule", SCHEDULE_BODY))?.[1];
-      await send(`/v1/reservations/${token}/confirm`, confirmBody(sandboxId));
-      made.push(sandboxId);
-    });
-    await runOver(this.#connections, made.length, async (connection, number) => {
-      await expectOk(connection, "DELETE", `/v1/sandboxes/${made[number]}`);
-    });
+    await this.#load.reportNodes(nodes);
+    const round = await this.#timed(() => this.#load.schedule(PAIRS));
+    await this.#load.deleteSandboxes();
     return round;
   }
 
   close(): void {
-    for (const connection of this.#connections) connection.close();
+    this.#load.close();
   }
 
-  async #timed(
-    pair: (send: (path: string, body: string) => Promise<string>, sandboxId: string) => Promise<void>,
-  ): Promise<Round> {
-    const durationsMs: number[] = [];
+  async #timed(run: () => Promise<PairsRun>): Promise<Round> {
     const beforeUs = this.#server.cpuUs();
-    const totalMs = await runOver(this.#connections, PAIRS, async (connection) => {
-      const send = async (path: string, body: string): Promise<string> => {
-        const startMs = systemClock.monotonicMs();
-        const answer = await expectOk(connection, "POST", path, body);
-        durationsMs.push(systemClock.monotonicMs() - startMs);
-        return answer;
-      };
-      await pair(send, `sandbox-${this.#sandboxes++}`);
-    });
+    const { totalMs, durationsMs } = await run();
     const cpuUs = (this.#server.cpuUs() - beforeUs) / durationsMs.length;
     return { requestsPerSecond: (durationsMs.length * 1000) / totalMs, cpuUs, durationsMs };
   }
-}
-
-function confirmBody(sandboxId: string): string {
-  return `{"sandbox_id":"${sandboxId}"}`;
-}
-
-let sequence = 0;
-
-/** Nodes large enough that none is ever full. */
-async function report(connection: Connection, position: number): Promise<void> {
-  sequence += 1;
-  const snapshot = { cpu_count: 100_000, memory_total_bytes: 2 ** 50 };
-  const instance = { endpoint: `n${position}.example:443`, service_instance_id: "instance", sequence };
-  await expectOk(connection, "POST", `/v1/nodes/n${position}/heartbeat`, JSON.stringify({ ...instance, snapshot }));
 }
 
 /**
