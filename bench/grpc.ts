@@ -33,7 +33,7 @@ const REQUEST: ScheduleRequest = { hint: { kind: { $case: "newColdSandbox", valu
 interface Round {
   readonly callsPerSecond: number;
   /** Of the server's process. */
-  readonly cpuMsPerCall: number;
+  readonly cpuUsPerCall: number;
   readonly durationsMs: readonly number[];
 }
 
@@ -66,7 +66,7 @@ async function runOver<Client>(
 
 async function timed(server: ChildServer, clients: readonly SchedulerClient[]): Promise<Round> {
   const durationsMs: number[] = [];
-  const cpuBeforeMs = server.cpuMs();
+  const cpuBeforeUs = server.cpuUs();
   const startMs = systemClock.monotonicMs();
   await runOver(clients, CALLS, async (client) => {
     const sentMs = systemClock.monotonicMs();
@@ -74,7 +74,7 @@ async function timed(server: ChildServer, clients: readonly SchedulerClient[]): 
     durationsMs.push(systemClock.monotonicMs() - sentMs);
   });
   const callsPerSecond = (CALLS * 1000) / (systemClock.monotonicMs() - startMs);
-  return { callsPerSecond, cpuMsPerCall: (server.cpuMs() - cpuBeforeMs) / CALLS, durationsMs };
+  return { callsPerSecond, cpuUsPerCall: (server.cpuUs() - cpuBeforeUs) / CALLS, durationsMs };
 }
 
 async function report(client: SchedulerClient, position: number): Promise<void> {
@@ -147,7 +147,7 @@ const rows = contenders.map(({ name }) => {
   const durationsMs = (results.get(name) ?? []).flatMap((round) => round.durationsMs);
   const share = name.startsWith("echo") ? 1 : name.endsWith(" 1 connection") ? shares.one : shares.many;
   const times = [percentile(durationsMs, 50), percentile(durationsMs, 99)].map((ms) => ms.toFixed(2));
-  const cpuUs = 1000 * median((results.get(name) ?? []).map((round) => round.cpuMsPerCall));
+  const cpuUs = median((results.get(name) ?? []).map((round) => round.cpuUsPerCall));
   return [name, String(Math.round(throughput(name))), ...times, share.toFixed(2), String(Math.round(cpuUs))];
 });
 print("bench:grpc", {

@@ -13,6 +13,7 @@ import { systemClock as clock } from "../src/ports/clock.ts";
 import { pause } from "../src/ports/pause.ts";
 import { ChildServer } from "./child-server.ts";
 import { Connection, expectOk } from "./http-load.ts";
+import { reportLargeNode } from "./large-node.ts";
 import { median, percentile, print } from "./measuring.ts";
 
 const { values } = parseArgs({ options: { seconds: { type: "string", default: "60" } } });
@@ -114,11 +115,11 @@ async function openLoop(connections: readonly Connection[], offer: Offer, tally:
   await Promise.all(running);
 }
 
-/** CPU time of the scheduler meanwhile: on a machine that others use, too, it says what wall time cannot. */
+/** CPU time of the scheduler meanwhile, in microseconds: on a machine that others use, too, it says what wall time cannot. */
 async function cpuOf(phase: () => Promise<void>): Promise<number> {
-  const beforeMs = scheduler.cpuMs();
+  const beforeUs = scheduler.cpuUs();
   await phase();
-  return scheduler.cpuMs() - beforeMs;
+  return scheduler.cpuUs() - beforeUs;
 }
 
 /** Runs a phase while somebody asks whether the scheduler lives. */
@@ -144,16 +145,12 @@ const scheduler = await ChildServer.startScheduler("none", [
 ]);
 const open = (count: number): Connection[] => Array.from({ length: count }, () => new Connection(scheduler.url));
 const control = new Connection(scheduler.url);
-for (let number = 0; number < NODES; number++) {
-  const snapshot = { cpu_count: 100_000, memory_total_bytes: 2 ** 50 };
-  const body = { endpoint: `n${number}.example:443`, service_instance_id: "i", snapshot };
-  await expectOk(control, "POST", `/v1/nodes/n${number}/heartbeat`, JSON.stringify(body));
-}
+for (let number = 0; number < NODES; number++) await reportLargeNode(control, `n${number}`);
 
 const few = open(PEAK_CONNECTIONS);
 await closedLoop(few, Math.min(WARM_UP_SECONDS, SECONDS), new Tally());
 const peak = new Tally();
-const peakCpuMs = await cpuOf(() => watched(peak, () => closedLoop(few, SECONDS, peak)));
+const peakCpuUs = await cpuOf(() => watched(peak, () => closedLoop(few, SECONDS, peak)));
 const peakPairs = peak.accepted / SECONDS;
 
 const many = open(CONNECTIONS);
@@ -166,7 +163,7 @@ const overload = new Tally();
 const residentBytes = [scheduler.residentBytes()];
 const watchMemory = setInterval(() => residentBytes.push(scheduler.residentBytes()), 1_000);
 const offer = { pairsPerSecond: peakPairs * OVERLOAD, seconds: SECONDS };
-const overloadCpuMs = await cpuOf(() => watched(overload, () => openLoop(many, offer, overload)));
+const overloadCpuUs = await cpuOf(() => watched(overload, () => openLoop(many, offer, overload)));
 clearInterval(watchMemory);
 for (const connection of [...few, ...many, control]) connection.close();
 await scheduler.stop();
@@ -176,7 +173,7 @@ const third = Math.max(1, Math.floor(residentBytes.length / 3));
 const early = median(residentBytes.slice(0, third));
 const late = median(residentBytes.slice(-third));
 const share = overload.accepted / SECONDS / peakPairs;
-const perCpu = ({ accepted }: Tally, cpuMs: number): number => accepted / cpuMs;
+const perCpu = ({ accepted }: Tally, cpuUs: number): number => accepted / cpuUs;
 const mebibytes = (bytes: number): string => (bytes / 2 ** 20).toFixed(0);
 const rowOf = (name: string, tally: Tally): string[] => [
   name,
@@ -208,7 +205,7 @@ print("bench:overload", {
   figures: {
     peak_pairs_per_s: Math.round(peakPairs),
     of_peak: share.toFixed(2),
-    of_peak_per_cpu: (perCpu(overload, overloadCpuMs) / perCpu(peak, peakCpuMs)).toFixed(2),
+    of_peak_per_cpu: (perCpu(overload, overloadCpuUs) / perCpu(peak, peakCpuUs)).toFixed(2),
     accepted_p99_ms: percentile(overload.scheduleMs, 99).toFixed(1),
     refused: overload.refused,
     memory_growth: (late / early).toFixed(2),
