@@ -7,14 +7,18 @@ import { fileURLToPath } from "node:url";
 import { systemClock } from "../src/ports/clock.ts";
 import { pause } from "../src/ports/pause.ts";
 
-/** Ticks per second of /proc/<pid>/stat on Linux, fixed for user space (proc(5), sysconf(_SC_CLK_TCK)). */
-const TICKS_PER_SECOND = 100;
 /** What a server says when it can be called, and its address. */
 const SAYS = {
   HTTP: /serving the HTTP API on ([\w.:/]+)/,
   gRPC: /serving the gRPC API on ([\w.:/]+)/,
   gateway: /forwarding what comes to ([\w.:/]+)/,
 } as const;
+
+/**
+ * Of every scheduler, whatever machine it is measured on: with the usual number a bench would compare a program of several
+ * threads with one of a single thread where there are four cores or more. A flag that comes later wins.
+ */
+const ONE_THREAD = ["--api-threads", "1"];
 
 const SAID_LENGTH_MAX = 10_000;
 
@@ -28,16 +32,19 @@ export class ChildServer {
     this.#child = child;
   }
 
-  /** The built scheduler, as it ships, in memory unless it is given a directory; `npm run build` comes first. */
+  /**
+   * The built scheduler, in memory unless it is given a directory, with one API thread unless `flags` say another number;
+   * `npm run build` comes first.
+   */
   static startScheduler(stateDir = "none", flags: readonly string[] = []): Promise<ChildServer> {
-    const own = ["--http", "127.0.0.1:0", "--state-dir", stateDir];
+    const own = ["--http", "127.0.0.1:0", "--state-dir", stateDir, ...ONE_THREAD];
     return ChildServer.#start(["../dist/main.js", "scheduler", ...own, ...flags]);
   }
 
   /** The same without a word: it is asked until it answers, on a port that was free. */
   static async startSilentScheduler(): Promise<ChildServer> {
     const port = await freePort();
-    const own = ["--http", `127.0.0.1:${port}`, "--state-dir", "none", "--log-level", "silent"];
+    const own = ["--http", `127.0.0.1:${port}`, "--state-dir", "none", "--log-level", "silent", ...ONE_THREAD];
     const { child, failed } = run(["../dist/main.js", "scheduler", ...own]);
     const url = `http://127.0.0.1:${port}`;
     await Promise.race([untilReady(url), failed]);
@@ -50,7 +57,7 @@ export class ChildServer {
 
   /** The same, and the address of its gRPC API. `configuration` is a file. */
   static startGrpcScheduler(configuration: string): Promise<ChildServer> {
-    const inMemory = ["--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--state-dir", "none"];
+    const inMemory = ["--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--state-dir", "none", ...ONE_THREAD];
     return ChildServer.#start(["../dist/main.js", "scheduler", "--config", configuration, ...inMemory], "gRPC");
   }
 
@@ -95,14 +102,6 @@ export class ChildServer {
     let cpuNs = 0;
     for (const thread of this.threadCpuNs().values()) cpuNs += thread.cpuNs;
     return cpuNs / 1_000;
-  }
-
-  /** CPU time of the process so far, user and system, of all its threads, in milliseconds. */
-  cpuMs(): number {
-    const stat = readFileSync(`/proc/${this.#child.pid}/stat`, "utf8");
-    // The name of the program, in parentheses, may hold blanks; utime and stime are fields 14 and 15 (proc(5)).
-    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS_PER_SECOND;
   }
 
   /**
