@@ -138,7 +138,7 @@ function addActorMetrics(registry: Registry, { system, placementEvents }: Metric
     labelNames: ["actor"],
     registers,
   });
-  system.events.on("refused", ({ actor }) => rejected.inc({ actor }));
+  system.events.on("refused", ({ actor, count }) => rejected.inc({ actor }, count));
   // Past the mailbox, but refused for the same reason: the caller cannot tell the two apart, and need not.
   placementEvents.on("overloaded", () => rejected.inc({ actor: "placement" }));
   system.events.on("failed", ({ actor }) => failures.inc({ actor }));

@@ -1,5 +1,5 @@
 /** All that others use of the directory actor. */
-import type { Speaking } from "../kernel/references.ts";
+import type { Reference } from "../kernel/reference.ts";
 import type { RouteChange } from "../placement/client.ts";
 import type { AssignmentChange } from "./assignments.ts";
 
@@ -33,7 +33,7 @@ export interface LookupAnswer {
 export type DirectoryReplies = { lookup: LookupAnswer };
 
 /** What other threads are given. */
-export type DirectoryReference = Speaking<DirectoryMessage, DirectoryReplies>;
+export type DirectoryReference = Reference<DirectoryMessage, DirectoryReplies>;
 
 export type Directory = Pick<DirectoryReference, "tell" | "ask">;
 

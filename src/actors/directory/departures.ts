@@ -14,8 +14,7 @@ export function withDepartures(
   listeners: readonly Pick<Reference<NodeGone>, "tell">[],
 ): DirectoryReference {
   return {
-    ask: directory.ask,
-    askThen: directory.askThen,
+    ...directory,
     tell(message, lane) {
       if (message.type === "routes") {
         for (const change of message.changes) {

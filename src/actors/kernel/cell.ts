@@ -7,6 +7,13 @@ import { type Envelope, Mailbox } from "./mailbox.ts";
 import type { Lane } from "./message.ts";
 import type { ActorErrorCode } from "./outcome.ts";
 
+/** So many messages of a type were refused, since too many wait for their actor or are on their way to it. */
+export interface Refusal {
+  readonly actor: string;
+  readonly type: string;
+  readonly count: number;
+}
+
 /** Notifications for logs and metrics; never a way between actors. */
 export interface KernelEvents {
   /** A life ended by a failure; the next begins in `retryMs`. Null: the actor goes on with the state it has. */
@@ -14,8 +21,7 @@ export interface KernelEvents {
   /** A life after a failed one has begun; `lives` counts it and all before. */
   restarted: (life: { actor: string; lives: number }) => void;
   moved: (move: { actor: string; place: string }) => void;
-  /** A full mailbox refused a message. */
-  refused: (refusal: { actor: string; type: string }) => void;
+  refused: (refusal: Refusal) => void;
 }
 
 export interface CellOptions {
@@ -84,7 +90,7 @@ export class Cell {
   readonly post = (envelope: Envelope, lane: Lane): ActorErrorCode | null => {
     if (this.#state === "waiting" || this.#state === "stopped") return "actor_dead";
     if (!this.#mailbox.push(envelope, lane, this.#inHand)) {
-      this.#options.events.emit("refused", { actor: this.name, type: envelope.message.type });
+      this.#options.events.emit("refused", { actor: this.name, type: envelope.message.type, count: 1 });
       return "mailbox_full";
     }
     this.#pumpSoon();

@@ -24,5 +24,19 @@ export type Posted = readonly [
   deadlineMs: number | null,
 ];
 
+/** What the worker has refused on its own, since it last said so. */
+export type Refused = readonly [to: string, type: Message["type"], count: number];
+
+/** What the worker posts: one batch, or what there was no room for. */
+export type FromWorker = { readonly posted: readonly Posted[] } | { readonly refused: readonly Refused[] };
+
+/** An actor, as the worker is told of it. */
+export interface Addressee {
+  /** The name under which the actor's life was given the reference. */
+  readonly name: string;
+  /** Messages of one lane that may be under way to it; more are refused as by a full mailbox. */
+  readonly underWayMax: number;
+}
+
 /** An answer, or why there will be none; for a message that was told, whether it was queued. */
 export type Settled = readonly [number: number, outcome: Outcome<unknown>];

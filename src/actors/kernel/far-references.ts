@@ -4,22 +4,26 @@ import { describeThrown } from "../../messages/thrown.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type Deadline, Deadlines } from "./deadlines.ts";
 import { Deliveries } from "./deliveries.ts";
-import type { Posted, Settled } from "./far-protocol.ts";
+import type { Addressee, FromWorker, Posted, Refused, Settled } from "./far-protocol.ts";
 import type { Lane, Message } from "./message.ts";
 import type { ActorError, Outcome } from "./outcome.ts";
 import { type AskThen, lateness, promising, refusal } from "./reference.ts";
 import type { Speaking } from "./references.ts";
 import { UnderWay } from "./under-way.ts";
 
-/**
- * Messages of one lane that are under way: gathered, on the port, in a mailbox, or waiting for their answer. The
- * mailboxes of the main thread refuse before that; this bounds the port while that thread handles nothing.
- */
-const UNDER_WAY_MAX = 20_000;
+/** What goes to one actor, and what there was no room for. */
+interface Way {
+  readonly name: string;
+  readonly underWayMax: number;
+  /** Messages that are gathered, on the port, in the actor's mailbox, or wait for their answer. */
+  readonly counts: Record<Lane, number>;
+  /** How many of each type were refused here, and have not been reported. */
+  readonly refused: Map<Message["type"], number>;
+}
 
 /** Something posted that has not come back. */
 interface Entry {
-  readonly name: string;
+  readonly way: Way;
   readonly message: Message;
   readonly lane: Lane;
   /** Null for a message that was told. */
@@ -34,25 +38,26 @@ export class FarReferences {
   readonly #port: MessagePort;
   readonly #deadlines: Deadlines;
   readonly #deliveries = new Deliveries();
-  readonly #underWayMax: number;
   /** One whose deadline has passed stays until it comes back, since it still takes up room. */
   readonly #underWay = new UnderWay<Entry>();
-  readonly #counts = { urgent: 0, normal: 0 };
+  readonly #ways: Way[] = [];
   #gathered: Posted[] = [];
   #closed = false;
 
-  constructor(port: MessagePort, clock: Clock, underWayMax = UNDER_WAY_MAX) {
+  constructor(port: MessagePort, clock: Clock) {
     this.#port = port;
     this.#deadlines = new Deadlines(clock);
-    this.#underWayMax = underWayMax;
     port.on("message", (batch: readonly Settled[]) => {
       for (const [number, outcome] of batch) this.#settle(this.#underWay.take(number), outcome as Outcome<never>);
+      this.#reportRefused();
     });
     port.on("close", () => this.#onClosed());
   }
 
-  /** The actor that this life was given under that name. */
-  reference(name: string): Speaking<Message, Record<string, unknown>> {
+  /** To one of the actors that this life was given; to be made once for each. */
+  reference({ name, underWayMax }: Addressee): Speaking<Message, Record<string, unknown>> {
+    const way: Way = { name, underWayMax, counts: { urgent: 0, normal: 0 }, refused: new Map() };
+    this.#ways.push(way);
     const askThen: AskThen<Message> = (message, { deadlineMs, lane = "normal" }, onOutcome) => {
       let settled = false;
       // An answer that comes after its deadline finds the question settled.
@@ -64,13 +69,13 @@ export class FarReferences {
       const deadline = this.#deadlines.set(deadlineMs, () => {
         settle({ ok: false, error: lateness(name, message, deadlineMs) });
       });
-      const refused = this.#post({ name, message, lane, question: { deadline, settle } }, deadlineMs);
+      const refused = this.#post({ way, message, lane, question: { deadline, settle } }, deadlineMs);
       if (refused === null) return;
       this.#deadlines.cancel(deadline);
       settle({ ok: false, error: refused });
     };
     return {
-      tell: (message, lane = "normal") => this.#post({ name, message, lane, question: null }, null),
+      tell: (message, lane = "normal") => this.#post({ way, message, lane, question: null }, null),
       askThen,
       ask: promising(askThen),
     };
@@ -84,10 +89,14 @@ export class FarReferences {
   }
 
   #post(entry: Entry, deadlineMs: number | null): ActorError | null {
-    const { name, message, lane } = entry;
+    const { way, message, lane } = entry;
+    const { name, counts, refused } = way;
     if (this.#closed) return refusal(name, message, "actor_dead");
-    if (this.#counts[lane] >= this.#underWayMax) return refusal(name, message, "mailbox_full");
-    this.#counts[lane]++;
+    if (counts[lane] >= way.underWayMax) {
+      refused.set(message.type, (refused.get(message.type) ?? 0) + 1);
+      return refusal(name, message, "mailbox_full");
+    }
+    counts[lane]++;
     const number = this.#underWay.add(entry);
     if (this.#gathered.length === 0) setImmediate(() => this.#flush());
     this.#gathered.push([number, name, message, lane, deadlineMs]);
@@ -103,7 +112,7 @@ export class FarReferences {
   /** One message that is not plain data must not keep back those of the same batch. */
   #postBatch(batch: readonly Posted[]): void {
     try {
-      this.#port.postMessage(batch);
+      this.#port.postMessage({ posted: batch } satisfies FromWorker);
     } catch (thrown) {
       const [first, ...others] = batch;
       if (first === undefined) return;
@@ -119,17 +128,27 @@ export class FarReferences {
 
   #settle(entry: Entry | null, outcome: Outcome<never>): void {
     if (entry === null) return;
-    this.#counts[entry.lane]--;
+    entry.way.counts[entry.lane]--;
     if (entry.question === null) return;
     this.#deadlines.cancel(entry.question.deadline);
     entry.question.settle(outcome);
+  }
+
+  /** Where something was refused something is under way: it is reported with what comes back, and never adds to a full port. */
+  #reportRefused(): void {
+    const refused = this.#ways.flatMap((way) =>
+      [...way.refused].map(([type, count]): Refused => [way.name, type, count]),
+    );
+    if (refused.length === 0) return;
+    for (const way of this.#ways) way.refused.clear();
+    this.#port.postMessage({ refused } satisfies FromWorker);
   }
 
   #onClosed(): void {
     if (this.#closed) return;
     this.#closed = true;
     for (const entry of this.#underWay.takeAll()) {
-      const text = `${entry.name} could not handle "${entry.message.type}": its thread has let go of this one`;
+      const text = `${entry.way.name} could not handle "${entry.message.type}": its thread has let go of this one`;
       this.#settle(entry, { ok: false, error: { code: "actor_dead", message: text } });
     }
   }

@@ -20,6 +20,8 @@ export interface AskOptions {
  */
 export interface Reference<M extends Message, R extends Replies = Record<never, never>> {
   readonly name: string;
+  /** How many messages may wait for the actor, in each lane. */
+  readonly mailboxCapacity: number;
   /** Queues a message; null when it was queued, else why not (a full mailbox, a dead actor). */
   tell(message: M, lane?: Lane): ActorError | null;
   /** Queues a question; never rejects. */
@@ -42,11 +44,15 @@ export interface Reference<M extends Message, R extends Replies = Record<never, 
 /** Where a reference puts its envelopes; the cell behind it. Null when queued. */
 export type Post = (envelope: Envelope, lane: Lane) => ActorErrorCode | null;
 
-export function createReference<M extends Message, R extends Replies>(
-  name: string,
-  clock: Clock,
-  post: Post,
-): Reference<M, R> {
+export interface ReferenceOptions {
+  readonly name: string;
+  readonly mailboxCapacity: number;
+  readonly clock: Clock;
+  readonly post: Post;
+}
+
+export function createReference<M extends Message, R extends Replies>(options: ReferenceOptions): Reference<M, R> {
+  const { name, mailboxCapacity, clock, post } = options;
   const deadlines = new Deadlines(clock);
   const deliveries = new Deliveries();
   const askThen: AskThen<M> = (message, { deadlineMs, lane = "normal" }, onOutcome) => {
@@ -56,6 +62,7 @@ export function createReference<M extends Message, R extends Replies>(
   };
   return {
     name,
+    mailboxCapacity,
     tell(message, lane = "normal") {
       const refused = post({ message, answer: null, fail: null }, lane);
       return refused === null ? null : refusal(name, message, refused);

@@ -5,6 +5,8 @@ import type { AskOptions, Reference, Replies } from "./reference.ts";
 
 /** Any actor's reference, as the kernel passes it on. What it understands is between the two actors. */
 export interface AnyReference {
+  readonly name: string;
+  readonly mailboxCapacity: number;
   tell(message: never, lane?: Lane): ActorError | null;
   ask(message: never, options: AskOptions): Promise<Outcome<unknown>>;
   askThen(message: never, options: AskOptions, onOutcome: (outcome: Outcome<unknown>) => void): void;
@@ -15,12 +17,14 @@ export interface AnyReference {
 /** By the names that the one who speaks to them knows them under. */
 export type References = Readonly<Record<string, AnyReference>>;
 
+type Speech = "tell" | "ask" | "askThen";
+
 /** What one actor does with another. */
-export type Speaking<M extends Message, R extends Replies> = Pick<Reference<M, R>, "tell" | "ask" | "askThen">;
+export type Speaking<M extends Message, R extends Replies> = Pick<Reference<M, R>, Speech>;
 
 /** The one of that name. Throws when there is none. */
 export function referenceTo<M extends Message, R extends Replies>(
-  references: References,
+  references: Readonly<Record<string, Pick<AnyReference, Speech>>>,
   name: string,
 ): Speaking<M, R> {
   const reference = references[name];

@@ -1,16 +1,24 @@
 /** The main thread's end of the references that a worker thread holds. */
 import type { MessagePort } from "node:worker_threads";
 import { describeThrown } from "../../messages/thrown.ts";
-import type { Posted, Settled } from "./far-protocol.ts";
+import type { Refusal } from "./cell.ts";
+import type { FromWorker, Posted, Settled } from "./far-protocol.ts";
 import type { References } from "./references.ts";
+
+export interface ServingOptions {
+  /** The other thread has ended, where that is known before the port closes. */
+  isGone(): boolean;
+  /** The other thread has refused messages. */
+  onRefused(refusal: Refusal): void;
+}
 
 /**
  * Hands what comes by the port to the actors, and back what they answer. Whether a mailbox is full and how long an
  * answer may take is decided here, by the references themselves, as for an asker of this thread. When the other thread
  * ends, the port closes, and what is answered later is undelivered. Answers that were on their way then are lost: nobody
- * can tell whether they were used. `isGone` says that the thread has ended where that is known before the port closes.
+ * can tell whether they were used.
  */
-export function serveReferences(port: MessagePort, references: References, isGone = (): boolean => false): void {
+export function serveReferences(port: MessagePort, references: References, options: ServingOptions): void {
   let settled: Settled[] = [];
   let closed = false;
 
@@ -30,21 +38,28 @@ export function serveReferences(port: MessagePort, references: References, isGon
   port.on("close", () => {
     closed = true;
   });
-  port.on("message", (batch: readonly Posted[]) => {
-    for (const [number, to, message, lane, deadlineMs] of batch) {
-      const reference = references[to];
-      if (reference === undefined) {
-        const error = { code: "actor_dead", message: `no actor is known here as ${to}` } as const;
-        settle([number, { ok: false, error }]);
-      } else if (deadlineMs === null) {
-        const error = reference.tell(message as never, lane);
-        settle([number, error === null ? { ok: true, value: null } : { ok: false, error }]);
-      } else {
-        reference.askThen(message as never, { deadlineMs, lane }, (outcome) => {
-          if (closed || isGone()) reference.undelivered?.(message as never, outcome);
-          else settle([number, outcome]);
-        });
-      }
+  const pass = ([number, to, message, lane, deadlineMs]: Posted): void => {
+    const reference = references[to];
+    if (reference === undefined) {
+      const error = { code: "actor_dead", message: `no actor is known here as ${to}` } as const;
+      settle([number, { ok: false, error }]);
+    } else if (deadlineMs === null) {
+      const error = reference.tell(message as never, lane);
+      settle([number, error === null ? { ok: true, value: null } : { ok: false, error }]);
+    } else {
+      reference.askThen(message as never, { deadlineMs, lane }, (outcome) => {
+        if (closed || options.isGone()) reference.undelivered?.(message as never, outcome);
+        else settle([number, outcome]);
+      });
+    }
+  };
+  port.on("message", (from: FromWorker) => {
+    if ("posted" in from) {
+      for (const posted of from.posted) pass(posted);
+      return;
+    }
+    for (const [to, type, count] of from.refused) {
+      options.onRefused({ actor: references[to]?.name ?? to, type, count });
     }
   });
 }

@@ -3,7 +3,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import type { Actor, ActorContext, ActorModule, LocalActor, Log, PortableActor } from "./actor.ts";
 import { type Backoff, DEFAULT_BACKOFF } from "./backoff.ts";
-import { Cell, type CellState, type KernelEvents } from "./cell.ts";
+import { Cell, type CellState, type KernelEvents, type Refusal } from "./cell.ts";
 import type { OnFailure, OpenHost } from "./host.ts";
 import { openLocalHost } from "./local-host.ts";
 import type { Lane, Message } from "./message.ts";
@@ -129,10 +129,11 @@ export class ActorSystem {
 
   #spawn<M extends Message, R extends Replies>(name: string, options: SpawnOptions, open: OpenHost): Reference<M, R> {
     if (this.#cells.has(name)) throw new Error(`an actor named "${name}" exists already`);
+    const { mailboxCapacity = DEFAULT_MAILBOX_CAPACITY } = options;
     const cell = new Cell(
       {
         name,
-        mailboxCapacity: options.mailboxCapacity ?? DEFAULT_MAILBOX_CAPACITY,
+        mailboxCapacity,
         onFailure: options.onFailure ?? "restart",
         backoff: options.backoff ?? DEFAULT_BACKOFF,
         clock: this.#ports.clock,
@@ -141,7 +142,7 @@ export class ActorSystem {
       open,
     );
     this.#cells.set(name, cell);
-    return createReference<M, R>(name, this.#ports.clock, cell.post);
+    return createReference<M, R>({ name, mailboxCapacity, clock: this.#ports.clock, post: cell.post });
   }
 
   #openAt(name: string, place: string, portable: PortableActor, options: SpawnOptions): OpenHost {
@@ -156,6 +157,7 @@ export class ActorSystem {
         log: this.#ports.logFor(name),
         post: (message: Message) => void options.outlet?.tell(message),
         tellSelf: (message: Message, lane?: Lane) => this.#tell(name, message, lane),
+        refused: (refusal: Refusal) => void this.events.emit("refused", refusal),
       };
       const { onFailure = "restart", references = {} } = options;
       return this.#threadAt(place).open({ actor: name, portable, inherited, onFailure, references }, events, sink);

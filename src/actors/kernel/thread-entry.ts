@@ -8,11 +8,12 @@ import { describeThrown } from "../../messages/thrown.ts";
 import { systemClock } from "../../ports/clock.ts";
 import { systemRandom } from "../../ports/random.ts";
 import type { Actor, ActorModule, LogLevel } from "./actor.ts";
+import type { Addressee } from "./far-protocol.ts";
 import { FarReferences } from "./far-references.ts";
 import type { OnFailure } from "./host.ts";
 import { handle } from "./local-host.ts";
 import type { Lane, Message } from "./message.ts";
-import { type References, referenceTo } from "./references.ts";
+import { referenceTo } from "./references.ts";
 
 /** What a worker sends on its own account, for one of its actors. Plain data. */
 export type ThreadReport =
@@ -39,7 +40,7 @@ export interface StartRequest {
   readonly inherited: unknown;
   readonly onFailure: OnFailure;
   /** The actors of the main thread that it may speak to, and the way there; null for none. */
-  readonly references: { readonly names: readonly string[]; readonly port: MessagePort } | null;
+  readonly references: { readonly addressees: readonly Addressee[]; readonly port: MessagePort } | null;
 }
 
 /** What became of a posted message that was not handled. */
@@ -135,11 +136,11 @@ function createSurface(ended: () => void): ThreadSurface {
     async start({ actor: name, module, init, inherited, onFailure, references }) {
       stop(name);
       const mine = order(name);
-      let known: References = {};
+      let known: Parameters<typeof referenceTo>[0] = {};
       if (references !== null) {
         const far = new FarReferences(references.port, systemClock);
         farReferences.set(name, far);
-        known = Object.fromEntries(references.names.map((to) => [to, far.reference(to)]));
+        known = Object.fromEntries(references.addressees.map((to) => [to.name, far.reference(to)]));
       }
       try {
         const { createActor } = (await import(module)) as ActorModule;

@@ -4,12 +4,13 @@ import { Piscina } from "piscina";
 import { describeThrown } from "../../messages/thrown.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { Log, PortableActor } from "./actor.ts";
+import type { Refusal } from "./cell.ts";
 import type { Host, HostEvents, OnFailure } from "./host.ts";
 import type { Envelope } from "./mailbox.ts";
 import type { Lane, Message } from "./message.ts";
 import { moduleUrl } from "./module-url.ts";
 import type { References } from "./references.ts";
-import { serveReferences } from "./served-references.ts";
+import { type ServingOptions, serveReferences } from "./served-references.ts";
 import type { StartRequest, ThreadReport, ThreadSurface } from "./thread-entry.ts";
 
 /** How long a thread may take to load an actor's module: far above a cold start on a busy machine. */
@@ -22,6 +23,13 @@ const CALL_DEADLINE_MS = 5_000;
  */
 const WINDOW = 64;
 
+/**
+ * How many mailboxes full of messages of one lane may be under way from a thread to an actor. One is what its mailbox
+ * holds, and two are for what has left it and waits for its answer. It bounds the port while the main thread is busy or
+ * stands still; a main thread that gets on refuses by the mailbox before.
+ */
+const UNDER_WAY_PER_MAILBOX = 3;
+
 const ENTRY = moduleUrl(import.meta.url, "./thread-entry");
 
 /** What an actor in a thread says on its own account, and where the main thread takes it. */
@@ -29,6 +37,8 @@ export interface ActorSink {
   readonly post: (message: Message) => void;
   readonly tellSelf: (message: Message, lane?: Lane) => void;
   readonly log: Log;
+  /** The thread has refused what the actor said to another one. */
+  readonly refused: (refusal: Refusal) => void;
 }
 
 /** What begins in a thread. */
@@ -151,9 +161,9 @@ export class Thread {
     );
   }
 
-  #start({ actor, portable, inherited, onFailure, references }: Life, { events }: Tenant): void {
+  #start({ actor, portable, inherited, onFailure, references }: Life, { events, sink }: Tenant): void {
     const { module, init } = portable;
-    const way = openReferences(references, () => this.#gone !== null);
+    const way = openReferences(references, { isGone: () => this.#gone !== null, onRefused: sink.refused });
     const request = { actor, module, init, inherited, onFailure, references: way };
     this.#call(this.#surface.start(Comlink.transfer(request, way === null ? [] : [way.port])), START_DEADLINE_MS).then(
       (failure) => (failure === null ? events.started() : events.died(failure)),
@@ -261,10 +271,12 @@ export class Thread {
 }
 
 /** A way to the actors for one life, which ends with it: the port that crosses is closed there, or by the thread's end. */
-function openReferences(references: References, isGone: () => boolean): StartRequest["references"] {
-  const names = Object.keys(references);
-  if (names.length === 0) return null;
+function openReferences(references: References, options: ServingOptions): StartRequest["references"] {
+  const addressees = Object.entries(references).map(([name, { mailboxCapacity }]) => {
+    return { name, underWayMax: UNDER_WAY_PER_MAILBOX * mailboxCapacity };
+  });
+  if (addressees.length === 0) return null;
   const { port1, port2 } = new MessageChannel();
-  serveReferences(port1, references, isGone);
-  return { names, port: port2 };
+  serveReferences(port1, references, options);
+  return { addressees, port: port2 };
 }

@@ -5,7 +5,7 @@ import type { PlacementAnswers, PlacementMessage, ReplyTo } from "../../messages
 import type { Clock } from "../../ports/clock.ts";
 import type { Lane } from "../kernel/message.ts";
 import type { ActorError, Outcome as KernelOutcome } from "../kernel/outcome.ts";
-import type { AskOptions } from "../kernel/reference.ts";
+import type { AskOptions, Reference } from "../kernel/reference.ts";
 import type { Speaking } from "../kernel/references.ts";
 import type { PlacementEvent } from "./events.ts";
 import type { Notice } from "./turn.ts";
@@ -29,6 +29,8 @@ export type PlacementActorMessage = PlacementMessage | Readiness;
 export type PlacementReplies = {
   [Type in keyof PlacementAnswers]: ReplyTo<Type>;
 } & { readiness: ReadinessAnswer };
+
+export type PlacementReference = Reference<PlacementActorMessage, PlacementReplies>;
 
 /** What a client needs of the reference. */
 export type PlacementAsker = Speaking<PlacementActorMessage, PlacementReplies>;

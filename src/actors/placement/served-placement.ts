@@ -3,9 +3,9 @@ import type { ReplyTo } from "../../messages/placement.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Outcome } from "../kernel/outcome.ts";
 import { type AskThen, promising } from "../kernel/reference.ts";
-import { beginQuestion, type PlacementActorMessage, type PlacementAsker, type PlacementClient } from "./client.ts";
+import { beginQuestion, type PlacementActorMessage, type PlacementClient, type PlacementReference } from "./client.ts";
 
-export interface ServedPlacement extends PlacementAsker {
+export interface ServedPlacement extends PlacementReference {
   /** Whoever asked ended, with its thread, before the outcome. */
   undelivered(message: PlacementActorMessage, outcome: Outcome<unknown>): void;
 }
@@ -15,7 +15,7 @@ export interface ServedPlacement extends PlacementAsker {
  * this thread, without the way to the other and back.
  */
 export function servePlacement(
-  reference: PlacementAsker,
+  reference: PlacementReference,
   events: PlacementClient["events"],
   clock: Clock,
 ): ServedPlacement {
@@ -27,7 +27,7 @@ export function servePlacement(
     });
   };
   return {
-    tell: (message, lane) => reference.tell(message, lane),
+    ...reference,
     askThen,
     ask: promising(askThen),
     undelivered({ type }, outcome) {

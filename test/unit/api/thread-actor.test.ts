@@ -16,6 +16,8 @@ const LATE: Outcome<never> = { ok: false, error: { code: "deadline", message: "n
 /** An API thread in this thread, with a desk that says what the test wants. */
 function newThread(desk: (message: DeskMessage) => Outcome<unknown>) {
   const reference = (answer: (message: never) => Outcome<unknown>): References[string] => ({
+    name: "any",
+    mailboxCapacity: 1,
     tell: () => null,
     ask: async (message) => answer(message),
     askThen: (message, _options, onOutcome) => queueMicrotask(() => onOutcome(answer(message))),

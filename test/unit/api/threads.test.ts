@@ -16,12 +16,12 @@ function open(api: RunningApi): Promise<Socket> {
   return once(socket, "connect").then(() => socket);
 }
 
+const scheduleBody = JSON.stringify(coldSandbox(2, 4096));
+const schedulingText = `POST /v1/schedule HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${scheduleBody.length}\r\n\r\n${scheduleBody}`;
+
 async function sendSchedule(api: RunningApi): Promise<Socket> {
-  const text = JSON.stringify(coldSandbox(2, 4096));
   const socket = await open(api);
-  socket.write(
-    `POST /v1/schedule HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`,
-  );
+  socket.write(schedulingText);
   return socket;
 }
 
@@ -62,6 +62,29 @@ describe("three threads", () => {
     }
   });
 });
+
+test(
+  "every call that is refused because too many wait is counted, whichever thread refuses it",
+  async () => {
+    await using api = await startApi({ flags: { apiThreads: "2", mailboxCapacity: "4", stateDir: "none" } });
+    await callFresh(api.url, { method: "POST", path: "/v1/nodes/n1/heartbeat", body: freshNode("n1") });
+    // On one connection, all in one piece: its thread takes them in one turn.
+    const socket = await open(api);
+    socket.write(schedulingText.repeat(100));
+    let received = "";
+    socket.setEncoding("utf8").on("data", (text: string) => {
+      received += text;
+    });
+    const statuses = () => [...received.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status);
+    await vi.waitFor(() => expect(statuses()).toHaveLength(100), WAIT);
+    socket.destroy();
+    const overloaded = statuses().filter((status) => status === "429").length;
+    expect(overloaded).toBeGreaterThan(80);
+    const { text } = await callFresh(api.url, { path: "/metrics" });
+    expect(text).toContain(`evenkeel_mailbox_rejected_total{actor="placement"} ${overloaded}\n`);
+  },
+  START_MS,
+);
 
 test(
   "a schedule whose caller has gone before the answer is cancelled, and connections_max is the process's",

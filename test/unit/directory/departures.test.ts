@@ -10,6 +10,8 @@ test("who listens hears of nodes that go, and of nothing else", () => {
   const heard: NodeGone[] = [];
   const directory = withDepartures(
     {
+      name: "directory",
+      mailboxCapacity: 1,
       tell(message) {
         told.push(message);
         return null;

@@ -2,10 +2,12 @@ import { once } from "node:events";
 import { MessageChannel, type MessagePort } from "node:worker_threads";
 import { afterEach, expect, test, vi } from "vitest";
 import type { Actor, Answer } from "../../../src/actors/kernel/actor.ts";
+import type { Refusal } from "../../../src/actors/kernel/cell.ts";
+import type { FromWorker, Settled } from "../../../src/actors/kernel/far-protocol.ts";
 import { FarReferences } from "../../../src/actors/kernel/far-references.ts";
 import type { Message } from "../../../src/actors/kernel/message.ts";
 import type { Outcome } from "../../../src/actors/kernel/outcome.ts";
-import type { AnyReference, References } from "../../../src/actors/kernel/references.ts";
+import type { AnyReference } from "../../../src/actors/kernel/references.ts";
 import { serveReferences } from "../../../src/actors/kernel/served-references.ts";
 import { ActorSystem } from "../../../src/actors/kernel/system.ts";
 import { systemRandom } from "../../../src/ports/random.ts";
@@ -42,14 +44,15 @@ interface World {
   readonly reference: ReturnType<FarReferences["reference"]>;
   /** How many messages each post carried, towards the actor and back. */
   readonly undelivered: unknown[];
+  readonly refused: Refusal[];
   readonly posts: { readonly there: number[]; readonly back: number[] };
 }
 
 function spied(port: MessagePort, sizes: number[]): void {
   const post = port.postMessage.bind(port);
-  vi.spyOn(port, "postMessage").mockImplementation((batch: readonly unknown[]) => {
+  vi.spyOn(port, "postMessage").mockImplementation((batch: readonly Settled[] | FromWorker) => {
     post(batch);
-    sizes.push(batch.length);
+    if (!("refused" in batch)) sizes.push(("posted" in batch ? batch.posted : batch).length);
   });
 }
 
@@ -69,11 +72,15 @@ function newWorld({ mailboxCapacity = 100, underWayMax = 100 } = {}): World {
   spied(port2, posts.there);
   const undelivered: unknown[] = [];
   const noting = (message: Message, outcome: Outcome<unknown>) => void undelivered.push([message, outcome]);
-  serveReferences(port1, { echo: { ...local, undelivered: noting } } satisfies References);
-  const far = new FarReferences(port2, clock, underWayMax);
-  return { echo, clock, near: port1, far, reference: far.reference("echo"), undelivered, posts };
+  const refused: Refusal[] = [];
+  const onRefused = (refusal: Refusal) => void refused.push(refusal);
+  serveReferences(port1, { friend: { ...local, undelivered: noting } }, { isGone: () => false, onRefused });
+  const far = new FarReferences(port2, clock);
+  const reference = far.reference({ name: "friend", underWayMax });
+  return { echo, clock, near: port1, far, reference, undelivered, refused, posts };
 }
 
+const UNWATCHED = { isGone: () => false, onRefused: () => undefined };
 const DEADLINE = { deadlineMs: 1_000 };
 const asking = (type: EchoMessage["type"], text?: unknown): Message => ({ type, text }) as Message;
 
@@ -81,6 +88,8 @@ const asking = (type: EchoMessage["type"], text?: unknown): Message => ({ type, 
 function answering(next: () => unknown): AnyReference {
   const outcome = (): Outcome<never> => ({ ok: true, value: next() as never });
   return {
+    name: "any",
+    mailboxCapacity: 1,
     tell: () => null,
     ask: async () => outcome(),
     askThen: (_message, _options, onOutcome) => onOutcome(outcome()),
@@ -126,7 +135,7 @@ test("a question ends at its deadline, not before, in the words of a local refer
   await asked;
   expect(ended).toEqual({
     ok: false,
-    error: { code: "deadline", message: 'echo did not answer "hold" within 1000 ms' },
+    error: { code: "deadline", message: 'friend did not answer "hold" within 1000 ms' },
   });
 });
 
@@ -143,7 +152,7 @@ test("a full mailbox refuses, as it does a neighbour, and nothing else is lost",
 test("while the other thread handles nothing the port is bounded, each lane for itself; what comes back makes room", async () => {
   const { reference, clock, echo } = newWorld({ underWayMax: 2 });
   const held = [reference.ask(asking("hold"), DEADLINE), reference.ask(asking("hold"), DEADLINE)];
-  const refused = { code: "mailbox_full", message: 'echo did not take "echo": its mailbox is full' };
+  const refused = { code: "mailbox_full", message: 'friend did not take "echo": its mailbox is full' };
   expect(await reference.ask(asking("echo", 1), DEADLINE)).toEqual({ ok: false, error: refused });
   expect(reference.tell(asking("echo", 1))).toEqual(refused);
   await vi.waitFor(() => expect(echo.heard).toEqual(["hold", "hold"]));
@@ -154,17 +163,38 @@ test("while the other thread handles nothing the port is bounded, each lane for 
   expect(reference.tell(asking("echo", 2))).toBeNull();
 });
 
+test("what is refused for want of room is told to where the actor is, with its own name, once something comes back", async () => {
+  const { reference, refused, echo } = newWorld({ underWayMax: 1 });
+  const held = reference.ask(asking("hold"), DEADLINE);
+  await vi.waitFor(() => expect(echo.heard).toEqual(["hold"]));
+  for (const type of ["echo", "echo", "hold"] as const) {
+    expect(await reference.ask(asking(type), DEADLINE)).toMatchObject({ ok: false, error: { code: "mailbox_full" } });
+  }
+  expect(reference.tell(asking("echo"))).toMatchObject({ code: "mailbox_full" });
+  await turns();
+  expect(refused).toEqual([]);
+  reference.tell(asking("go_on"), "urgent");
+  await held;
+  const both = [
+    { actor: "echo", type: "echo", count: 3 },
+    { actor: "echo", type: "hold", count: 1 },
+  ];
+  await vi.waitFor(() => expect(refused).toEqual(both));
+  await reference.ask(asking("echo"), DEADLINE);
+  expect(refused).toEqual(both);
+});
+
 test("a question that nobody waits for any more takes up room until it comes back", async () => {
   const clock = fakeClock();
   const { port1, port2 } = new MessageChannel();
   ports.push(port1, port2);
-  const reference = new FarReferences(port2, clock, 1).reference("stuck");
+  const reference = new FarReferences(port2, clock).reference({ name: "stuck", underWayMax: 1 });
   const asked = reference.ask(asking("echo"), DEADLINE);
   clock.advance(1_000);
   expect(await asked).toMatchObject({ ok: false, error: { code: "deadline" } });
   expect(reference.tell(asking("echo"))).toMatchObject({ code: "mailbox_full" });
   expect(reference.tell(asking("echo"), "urgent")).toBeNull();
-  serveReferences(port1, { stuck: answering(() => null) });
+  serveReferences(port1, { stuck: answering(() => null) }, UNWATCHED);
   await vi.waitFor(() => expect(reference.tell(asking("echo"))).toBeNull());
 });
 
@@ -180,7 +210,10 @@ test("a handler that throws, and an answer or a message that is no plain data, f
   expect(outcomes).toMatchObject([
     { ok: true, value: "before" },
     { ok: false, error: { code: "failed", message: 'echo could not handle "boom": boom, as told' } },
-    { ok: false, error: { code: "failed", message: expect.stringMatching(/^echo could not handle "echo": .*clone/) } },
+    {
+      ok: false,
+      error: { code: "failed", message: expect.stringMatching(/^friend could not handle "echo": .*clone/) },
+    },
     { ok: true, value: "after" },
   ]);
   expect(posts.there).toEqual([1, 1, 1]);
@@ -191,8 +224,8 @@ test("an answer that is no plain data fails its question, and not the others of 
   const { port1, port2 } = new MessageChannel();
   ports.push(port1, port2);
   const answers = [() => undefined, "plain"];
-  serveReferences(port1, { odd: answering(() => answers.shift()) });
-  const reference = new FarReferences(port2, clock).reference("odd");
+  serveReferences(port1, { odd: answering(() => answers.shift()) }, UNWATCHED);
+  const reference = new FarReferences(port2, clock).reference({ name: "odd", underWayMax: 2 });
   const outcomes = await Promise.all([1, 2].map(() => reference.ask(asking("echo"), DEADLINE)));
   expect(outcomes).toMatchObject([
     { ok: false, error: { code: "failed", message: expect.stringMatching(/^its answer cannot cross threads: /) } },
@@ -206,7 +239,7 @@ test("when the other side is gone, what is under way and what comes later ends a
   await vi.waitFor(() => expect(echo.heard).toEqual(["hold"]));
   near.close();
   expect(await held).toMatchObject({ ok: false, error: { code: "actor_dead" } });
-  const dead = { code: "actor_dead", message: 'echo did not take "echo": it is not running' };
+  const dead = { code: "actor_dead", message: 'friend did not take "echo": it is not running' };
   expect(await reference.ask(asking("echo"), DEADLINE)).toEqual({ ok: false, error: dead });
   expect(reference.tell(asking("echo"))).toEqual(dead);
 });

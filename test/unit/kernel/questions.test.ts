@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 import type { Answer } from "../../../src/actors/kernel/actor.ts";
+import type { Envelope } from "../../../src/actors/kernel/mailbox.ts";
 import type { Message } from "../../../src/actors/kernel/message.ts";
 import type { Outcome } from "../../../src/actors/kernel/outcome.ts";
-import { createReference } from "../../../src/actors/kernel/reference.ts";
+import { createReference, type Post } from "../../../src/actors/kernel/reference.ts";
 import { ActorSystem } from "../../../src/actors/kernel/system.ts";
 import { seededRandom } from "../../../src/ports/random.ts";
 import { fakeClock, turns } from "../../fakes/clock.ts";
@@ -58,11 +59,12 @@ test("one that is refused at once ends after askThen has returned all the same",
 test("answer, failure and deadline settle it once, whichever comes first", async () => {
   const clock = fakeClock();
   const outcomes: Outcome<number>[] = [];
-  let envelope: Parameters<Parameters<typeof createReference>[2]>[0] | null = null;
-  const reference = createReference<Count, { number: number }>("slow", clock, (posted) => {
+  let envelope: Envelope | null = null;
+  const post: Post = (posted) => {
     envelope = posted;
     return null;
-  });
+  };
+  const reference = createReference<Count, { number: number }>({ name: "slow", mailboxCapacity: 9, clock, post });
   const ask = () =>
     reference.askThen({ type: "number", value: 1 }, { deadlineMs: 100 }, (outcome) => void outcomes.push(outcome));
   const ways: readonly (() => void)[] = [

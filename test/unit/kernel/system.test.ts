@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Actor, ActorContext } from "../../../src/actors/kernel/actor.ts";
+import type { Refusal } from "../../../src/actors/kernel/cell.ts";
 import { ActorSystem } from "../../../src/actors/kernel/system.ts";
 import { systemRandom } from "../../../src/ports/random.ts";
 import { fakeClock, turns } from "../../fakes/clock.ts";
@@ -82,8 +83,8 @@ describe("every question ends", () => {
 
   test("in a refusal when the mailbox is full, which is also counted", async () => {
     const { system } = newSystem();
-    const refused: string[] = [];
-    system.events.on("refused", ({ actor, type }) => refused.push(`${actor} ${type}`));
+    const refused: Refusal[] = [];
+    system.events.on("refused", (refusal) => refused.push(refusal));
     const reference = system.spawnLocal<BoomMessage, BoomReplies>(
       "small",
       { create: createBoom },
@@ -95,7 +96,7 @@ describe("every question ends", () => {
       { ok: true, value: 2 },
       { ok: false, error: { code: "mailbox_full", message: 'small did not take "count": its mailbox is full' } },
     ]);
-    expect(refused).toEqual(["small count"]);
+    expect(refused).toEqual([{ actor: "small", type: "count", count: 1 }]);
   });
 
   test("in actor_dead once it has been stopped, also for what waits", async () => {

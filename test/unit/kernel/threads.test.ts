@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { threadId } from "node:worker_threads";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import type { Refusal } from "../../../src/actors/kernel/cell.ts";
 import { moduleUrl } from "../../../src/actors/kernel/module-url.ts";
 import { ActorSystem, MAIN_THREAD } from "../../../src/actors/kernel/system.ts";
 import { systemClock } from "../../../src/ports/clock.ts";
@@ -141,11 +142,11 @@ describe("an actor in a worker thread", () => {
 });
 
 describe("an actor that speaks to actors of the main thread", () => {
-  function spawnAsking(system: ActorSystem, place: string) {
+  function spawnAsking(system: ActorSystem, place: string, mailboxCapacity = 100) {
     const other = system.spawn<CounterMessage, CounterReplies>(
       "counter",
       { module: module("counter"), init: { start: 5 } },
-      { place: MAIN_THREAD },
+      { place: MAIN_THREAD, mailboxCapacity },
     );
     const asking = system.spawn<AskingMessage, AskingReplies>(
       "asking",
@@ -168,6 +169,22 @@ describe("an actor that speaks to actors of the main thread", () => {
       expect(await failed).toMatchObject({ reason: 'it was given no actor "nobody" to speak to' });
     },
   );
+
+  test("is refused what no mailbox has room for, and what there is no room for under way: both are counted", async () => {
+    const { system } = newSystem();
+    const refused: Refusal[] = [];
+    system.events.on("refused", (refusal) => refused.push(refusal));
+    const { asking } = spawnAsking(system, "worker", 2);
+    expect(await asking.ask({ type: "ask_total" }, DEADLINE)).toEqual(total(5));
+    asking.tell({ type: "add_ones", count: 10 });
+    // Three mailboxes full are under way at most; of those six that come together the mailbox takes two.
+    await vi.waitFor(() => expect(refused.reduce((sum, { count }) => sum + count, 0)).toBe(8));
+    expect(refused.map(({ actor, type, count }) => [actor, type, count])).toEqual([
+      ...Array(4).fill(["counter", "add", 1]),
+      ["counter", "add", 4],
+    ]);
+    expect(await asking.ask({ type: "ask_total" }, DEADLINE)).toEqual(total(7));
+  });
 
   test("has the same references in its next life, in a new thread", async () => {
     const { system } = newSystem();

@@ -1,4 +1,4 @@
-/** Passes on what it is asked to the actor that it knows as `other`; in one batch when it is asked for a burst. */
+/** Passes on what it is asked to the actor that it knows as `other`; `add_ones` tells it to add 1 so often in one turn. */
 import type { Actor, ActorContext } from "../../../../src/actors/kernel/actor.ts";
 import type { Outcome } from "../../../../src/actors/kernel/outcome.ts";
 import type { CounterMessage, CounterReplies } from "./counter.ts";
@@ -6,6 +6,7 @@ import type { CounterMessage, CounterReplies } from "./counter.ts";
 export type AskingMessage =
   | { readonly type: "ask_total" }
   | { readonly type: "add"; readonly amount: number }
+  | { readonly type: "add_ones"; readonly count: number }
   | { readonly type: "exit" }
   | { readonly type: "know_nobody" };
 export type AskingReplies = { ask_total: Outcome<number> };
@@ -20,6 +21,9 @@ export function createActor(_init: null, { reference }: ActorContext): Actor<Ask
           return;
         case "add":
           other.tell(message);
+          return;
+        case "add_ones":
+          for (let time = 0; time < message.count; time++) other.tell({ type: "add", amount: 1 });
           return;
         case "exit":
           return process.exit(7);
