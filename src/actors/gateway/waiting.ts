@@ -6,6 +6,7 @@
  */
 import type { FastifyReply } from "fastify";
 import type { Clock } from "../../ports/clock.ts";
+import { UnderWay } from "../kernel/under-way.ts";
 import type { LostWhy } from "./outcome.ts";
 
 export interface Waiting {
@@ -15,26 +16,26 @@ export interface Waiting {
 
 /** The end of the gateway, for all who wait: they are told once it begins. */
 export class Shutdown {
-  /** Slots, used again and again: the remains of a set would keep what was in it from dying young. */
-  readonly #waits: (AbortController | null)[] = [];
-  readonly #free: number[] = [];
+  readonly #waits = new UnderWay<AbortController>();
   #begun = false;
 
   begin(): void {
     this.#begun = true;
-    for (const wait of this.#waits) wait?.abort("shutdown" satisfies LostWhy);
+    for (const wait of this.#waits) wait.abort("shutdown" satisfies LostWhy);
   }
 
-  /** While the client is there and the gateway may run on. Held until the connection of the reply has closed or ended it. */
+  /** While the client is there and the gateway may run on. */
   waitForClient({ raw }: FastifyReply): Waiting {
     const wait = new AbortController();
-    if (raw.destroyed || raw.closed) wait.abort("client_gone" satisfies LostWhy);
-    else if (this.#begun) wait.abort("shutdown" satisfies LostWhy);
-    const slot = this.#free.pop() ?? this.#waits.length;
-    this.#waits[slot] = wait;
+    if (raw.destroyed || raw.closed) {
+      // Its end may have been told already, so that nothing would ever let go of it here.
+      wait.abort("client_gone" satisfies LostWhy);
+      return { signal: wait.signal };
+    }
+    if (this.#begun) wait.abort("shutdown" satisfies LostWhy);
+    const number = this.#waits.add(wait);
     raw.once("close", () => {
-      this.#waits[slot] = null;
-      this.#free.push(slot);
+      this.#waits.take(number);
       if (!raw.writableFinished) wait.abort("client_gone" satisfies LostWhy);
     });
     return { signal: wait.signal };

@@ -34,6 +34,15 @@ test("a client that leaves before its answer ends its own wait, one that was ans
   ]);
 });
 
+test("nothing is kept of a client that has gone already: its end, told before, would never let go of it", () => {
+  const shutdown = new Shutdown();
+  const [closed, open] = [new RawReply(), new RawReply()];
+  closed.close();
+  const signals = [closed, open].map(({ reply }) => shutdown.waitForClient(reply).signal);
+  expect(signals.map(({ reason }) => reason)).toEqual(["client_gone", undefined]);
+  expect([closed, open].map((raw) => raw.listenerCount("close"))).toEqual([0, 1]);
+});
+
 test("the gateway's stop ends every wait that is under way, and those that begin later", () => {
   const shutdown = new Shutdown();
   const [over, early, late, gone] = [new RawReply(), new RawReply(), new RawReply(), new RawReply()];
