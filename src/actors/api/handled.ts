@@ -12,7 +12,7 @@ export interface Conclusion<Answer> {
   fail(thrown: unknown): void;
 }
 
-/** What one that throws at once throws is taken for its `fail`. The caller is one that the table admits. */
+/** The caller is one that the table admits. If it throws before it returns, the server calls `conclusion.fail` with that. */
 export type Handler<Name extends EndpointName> = (
   input: InputOf<Name>,
   caller: Caller,

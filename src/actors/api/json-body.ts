@@ -15,31 +15,31 @@ export type Body =
   | { readonly ok: false; readonly refusal: Refusal };
 
 /**
- * Reads a request's body whole. `take` is called once: at once where the head decides, else when the body is there or has
- * grown too long, and never when its sender is gone before.
+ * Reads a request's body whole. `onBody` is called at most once: at once where the head decides, else when the body is
+ * there or has grown too long, and never when its sender is gone before.
  */
-export function readJsonBody(request: IncomingMessage, bytesMax: number, take: (body: Body) => void): void {
+export function readJsonBody(request: IncomingMessage, bytesMax: number, onBody: (body: Body) => void): void {
   const { headers } = request;
   const length = headers["content-length"];
   const type = headers["content-type"];
   if (type === undefined && headers["transfer-encoding"] === undefined && (length === undefined || length === "0")) {
-    take(EMPTY);
+    onBody(EMPTY);
     return;
   }
   const refusal = refuseHead(headers) ?? (Number(length) > bytesMax ? tooLong(bytesMax) : null);
   if (refusal !== null) {
-    take({ ok: false, refusal });
+    onBody({ ok: false, refusal });
     return;
   }
   readBytes(request, bytesMax, (bytes) =>
-    take(bytes === null ? { ok: false, refusal: tooLong(bytesMax) } : parse(bytes)),
+    onBody(bytes === null ? { ok: false, refusal: tooLong(bytesMax) } : parse(bytes)),
   );
 }
 
 const EMPTY: Body = { ok: true, value: {} };
 
 /** Null: more than `bytesMax` have come. */
-function readBytes(request: IncomingMessage, bytesMax: number, take: (bytes: Buffer | null) => void): void {
+function readBytes(request: IncomingMessage, bytesMax: number, onBytes: (bytes: Buffer | null) => void): void {
   // Nearly every body comes in one piece.
   let first: Buffer | null = null;
   let pieces: Buffer[] | null = null;
@@ -50,13 +50,13 @@ function readBytes(request: IncomingMessage, bytesMax: number, take: (bytes: Buf
     bytes += piece.length;
     if (bytes > bytesMax) {
       isOver = true;
-      take(null);
+      onBytes(null);
     } else if (first === null) first = piece;
     else if (pieces === null) pieces = [first, piece];
     else pieces.push(piece);
   });
   request.on("end", () => {
-    if (!isOver) take(pieces === null ? (first ?? NO_BYTES) : Buffer.concat(pieces, bytes));
+    if (!isOver) onBytes(pieces === null ? (first ?? NO_BYTES) : Buffer.concat(pieces, bytes));
   });
 }
 

@@ -41,7 +41,7 @@ export interface Endpoint<
   readonly errors: readonly ErrorCode[];
   /** Longest body in bytes. */
   readonly bodyBytesMax: number;
-  /** Called all the time: its body is checked by compiled code first. The body's JSON Schema must say all that it asks. */
+  /** Called all the time: path and body are checked by compiled code first. Their JSON Schemas must say all that they ask. */
   readonly hot?: boolean;
 }
 
