@@ -1,17 +1,18 @@
 /**
  * Selection without asking every node: at any time, for any request, the same node as the plain scan.
  *
- * All requests of a kind (which amounts are known, managed or not) share a tree of bounds, whatever they ask for. While
- * one shape comes more often than all others together, it has a tree of its own besides, in which weights are those of
- * this very shape, so that the root names the node to choose.
+ * All requests of a kind (which amounts are known, managed or not) share a tree of bounds, whatever they ask for.
+ * While one shape comes more often than all others together, it has a tree of its own besides, in which weights are
+ * those of this very shape, so that the root names the node to choose.
  *
- * Why not a tree for every shape: each takes in every change, and is set up by asking every node. Measured side by side,
- * in µs per selection with the two changes that it brings, with 1 000 and with 100 000 nodes of six sizes, the least of
- * five runs on a busy machine. Trees for each shape: 0.8 and 1.2 for one shape, 0.9 and 3.1 for four in turn, 2.0 and 11
- * for twelve, 130 and 25 000 for shapes that come once. The tree of bounds: 3.1 and 4.4, 2.7 and 3.5, 2.9 and 3.9, 3.4 and
- * 4.4. So the tree of bounds serves all, since its cost depends on no shape, and the one shape that has the others beaten
- * is served in less than a third of it. One is enough: a second would serve less than half of the requests, for all changes
- * taken in once more, 168 bytes per slot, and a set-up that takes as long as a scan each time that the shapes change.
+ * Why not a tree for every shape: each takes in every change, and is set up by asking every node. Measured side by
+ * side, in µs per selection with the two changes that it brings, with 1 000 and with 100 000 nodes of six sizes, the
+ * least of five runs on a busy machine. Trees for each shape: 0.8 and 1.2 for one shape, 0.9 and 3.1 for four in turn,
+ * 2.0 and 11 for twelve, 130 and 25 000 for shapes that come once. The tree of bounds: 3.1 and 4.4, 2.7 and 3.5, 2.9
+ * and 3.9, 3.4 and 4.4. So the tree of bounds, whose cost hardly depends on how many shapes there are, serves all, and
+ * the one shape that has the others beaten is served in less than a third of it. One is enough: a second would serve
+ * less than half of the requests, for all changes taken in once more, 168 bytes per slot, and a set-up that takes as
+ * long as a scan each time that the shapes change.
  */
 import type { Random } from "../../../ports/random.ts";
 import type { Demand, Rules } from "../candidates.ts";
