@@ -1,7 +1,7 @@
 /** What a load run shows at its end: what became of the requests, how fast, and whether the ledger holds. */
 import { type Latency, latencyOf } from "../actors/load/latency.ts";
 import { isGranted, TIMED_CALLS } from "../actors/load/records.ts";
-import { formatBytes } from "./figures.ts";
+import { formatBytes, formatCores } from "./figures.ts";
 import { AUDIT_TIMES, type LoadResult } from "./load-terms.ts";
 import { renderTable } from "./table.ts";
 
@@ -13,12 +13,13 @@ export function hasPassed({ findings, cutShort }: LoadResult): boolean {
 }
 
 export function renderLoadPage(result: LoadResult): string {
-  const { terms, firedMs, calls, cancelledById, cutShort } = result;
+  const { terms, records, firedMs, calls, cancelledById, cutShort } = result;
   const outcomes = Object.entries(countOutcomes(result)).map(([outcome, count]) => [outcome, String(count)]);
   const { scheduleAnswersPerSecond, callsPerSecond } = ratesOf(result);
   const terse = [
-    `${terms.requests} requests of ${terms.cpuCount} CPUs and ${formatBytes(terms.memoryBytes)}`,
-    `${terms.nodes.length} nodes of ${terms.nodeCpuCount} CPUs and ${formatBytes(terms.nodeMemoryBytes)}`,
+    // Those that were sent: under chaos the kills end the run, long before the last of the terms' requests.
+    `${records.length} requests of ${formatCores(terms.cpuCount * 1000)} and ${formatBytes(terms.memoryBytes)}`,
+    `${terms.nodes.length} nodes of ${formatCores(terms.nodeCpuCount * 1000)} and ${formatBytes(terms.nodeMemoryBytes)}`,
     `${terms.concurrency} at once on ${terms.workers} threads`,
     `seed ${terms.seed}`,
   ].join(", ");
@@ -28,7 +29,7 @@ export function renderLoadPage(result: LoadResult): string {
     cancelledById === 0
       ? ""
       : `${cancelledById} of the abandoned were cancelled by id at the end, --wait being over.\n`,
-    cutShort === null ? "" : `Cut short by ${cutShort}: ${result.records.length} of ${terms.requests} were sent.\n`,
+    cutShort === null ? "" : `Cut short by ${cutShort}: ${records.length} of ${terms.requests} were sent.\n`,
     "\n",
     renderTable(
       ["CALL", "COUNT", "P50", "P90", "P99", "MAX"],

@@ -85,9 +85,11 @@ export class LoadRun {
   }
 
   async #fire(excludeNodeIds: readonly string[]): Promise<{ readonly fired: Fired[]; readonly firedMs: number }> {
-    const { clock, say } = this.#ports;
+    const { clock, say, chaos } = this.#ports;
     const { requests, nodes, concurrency } = this.#terms;
-    say(`firing ${requests} requests at ${nodes.length} nodes, ${concurrency} at once`);
+    // Under chaos the kills end the run.
+    const most = chaos === null ? "" : "at most ";
+    say(`firing ${most}${requests} requests at ${nodes.length} nodes, ${concurrency} at once`);
     const startMs = clock.monotonicMs();
     const wreaked = this.#wreak();
     wreaked.catch(() => undefined); // Awaited below, once the clients are done.
