@@ -14,7 +14,7 @@ import { durationBetween, oneOf, refuse, show, switchSchema, textNamed } from ".
 import { ACCESS_SETTINGS, checkAccess } from "./access-settings.ts";
 import { addressSchema } from "./address.ts";
 import { readEitherForm } from "./agentenv-file.ts";
-import { apiThreadsSchema } from "./api-threads.ts";
+import { apiThreadsSchema } from "./api-threads-setting.ts";
 import { LOG_SETTINGS } from "./daemon-settings.ts";
 import { type Given, readConfigurationFile, resolveSettings, UsageError, type Values } from "./options.ts";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { defaultPlacementConfig } from "../../../src/actors/placement/config.ts";
 import { isLoopback } from "../../../src/programs/address.ts";
-import { usualApiThreads } from "../../../src/programs/api-threads.ts";
+import { usualApiThreads } from "../../../src/programs/api-threads-setting.ts";
 import { flagOf, variableOf } from "../../../src/programs/options.ts";
 import {
   placementConfigOf,
