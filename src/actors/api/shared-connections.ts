@@ -1,3 +1,7 @@
+/**
+ * The one exception to the rule that nothing mutable is shared: the counts of connections lie in memory that all API
+ * threads see. Whether a connection is one too many has to be known when it comes, before a message could ask.
+ */
 import type { Server } from "node:http";
 
 export interface Share {
@@ -9,10 +13,7 @@ export interface Share {
   readonly connectionsMax: number;
 }
 
-/**
- * Bounds the connections of servers in several threads as if they were one server's. The counts are the one thing that
- * threads share: whether a connection is one too many has to be known when it comes, before a message could ask.
- */
+/** Bounds the connections of servers in several threads as if they were one server's. */
 export class SharedConnections {
   readonly #share: Share;
   #released = false;

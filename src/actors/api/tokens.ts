@@ -21,6 +21,7 @@ const NODE_ID = /^[\x21-\x7e]{1,256}$/;
 const HASH = /^sha256:([0-9a-f]{64})$/i;
 
 interface Entry {
+  /** No `Buffer`: to an API thread it crosses by structured clone, which makes plain bytes of one. */
   readonly hash: Uint8Array;
   readonly caller: Caller;
 }
