@@ -11,7 +11,7 @@ import type { Lane, Message } from "./message.ts";
 import { moduleUrl } from "./module-url.ts";
 import type { References } from "./references.ts";
 import { type ServingOptions, serveReferences } from "./served-references.ts";
-import type { StartRequest, ThreadReport, ThreadSurface } from "./thread-entry.ts";
+import type { StartRequest, ThreadReport, ThreadSurface } from "./thread-protocol.ts";
 
 /** How long a thread may take to load an actor's module: far above a cold start on a busy machine. */
 const START_DEADLINE_MS = 20_000;
