@@ -12,4 +12,4 @@ export { CreateFailed, CreateRefused, PlacementError, type PlacementErrorCode } 
 export type { Placed, PlaceOptions, PlaceRequest } from "./place.ts";
 export { PlaceError, type PlaceErrorCode, type Refusal } from "./place-error.ts";
 export { PlacementClient, type PlacementClientOptions } from "./placement-client.ts";
-export type { ClientTls } from "./transport.ts";
+export type { ClientTls, Fetch, FetchAnswer, FetchInit } from "./transport.ts";
