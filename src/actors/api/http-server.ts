@@ -70,12 +70,14 @@ const PARAMETER_LENGTH_MAX = 768;
 const IDLE_LOOK_MS = 20;
 
 export function createHttpServer(options: HttpServerOptions): HttpServer {
+  const { clock, access } = options;
   let closing = false;
+  const fail = failing(options.log);
   const app = fastify({
     logger: false,
     serverFactory: (listener) => {
-      const server = createNodeServer(options.access, listener);
-      dropStalled(server, options.access.bounds, options.clock);
+      const server = createNodeServer(access, listener);
+      dropStalled(server, access.bounds, clock);
       return server;
     },
     routerOptions: { maxParamLength: PARAMETER_LENGTH_MAX },
@@ -83,30 +85,14 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     forceCloseConnections: "idle",
     exposeHeadRoutes: true,
     clientErrorHandler: refuseConnection,
-    frameworkErrors: (error, request, reply) => fail(error, request, reply),
+    frameworkErrors: fail,
   });
-  const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
-    const refusal = refusalOfError(error);
-    if (refusal !== null) return sendRefusal(reply, refusal);
-    // The route and not the path: a path may hold a token.
-    options.log.error({ route: request.routeOptions?.url, reason: describeThrown(error) }, "a request failed");
-    return sendRefusal(reply, refuse("internal", "the scheduler failed to handle this call", {}));
-  };
   app.setErrorHandler(fail);
   app.setNotFoundHandler((_request, reply) => sendRefusal(reply, NO_SUCH_PATH));
   app.addHook("onRequest", (request, reply, done) => {
-    const malformed = refuseMalformed(request.raw);
-    if (malformed !== null) {
-      reply.header("connection", "close");
-      sendRefusal(reply, malformed);
-      return;
-    }
-    if (!closing) {
-      done();
-      return;
-    }
-    reply.header("connection", "close");
-    sendRefusal(reply, refuse("unavailable", "the scheduler is stopping", { retry: "unchanged" }));
+    const refusal = refuseMalformed(request.raw) ?? (closing ? STOPPING : null);
+    if (refusal === null) done();
+    else sendRefusal(reply.header("connection", "close"), refusal);
   });
   app.decorateRequest("caller", null);
   // Bodies are read by whoever wants one.
@@ -125,18 +111,35 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     },
     async close(graceMs) {
       closing = true;
-      const cut = options.clock.after(graceMs, () => app.server.closeAllConnections());
-      // A connection whose answer ends from now on is kept alive, and would hold this up for all of the grace.
-      const letGoOfIdle = (): void => {
-        app.server.closeIdleConnections();
-        look = options.clock.after(IDLE_LOOK_MS, letGoOfIdle);
-      };
-      let look = options.clock.after(IDLE_LOOK_MS, letGoOfIdle);
-      await app.close();
-      look.cancel();
-      cut.cancel();
+      await closeWithin(app, graceMs, clock);
     },
   };
+}
+
+const STOPPING: Refusal = refuse("unavailable", "the scheduler is stopping", { retry: "unchanged" });
+
+/** Answers a request that ended with an error. */
+function failing(log: Log): (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply {
+  return (error, request, reply) => {
+    const refusal = refusalOfError(error);
+    if (refusal !== null) return sendRefusal(reply, refusal);
+    // The route and not the path: a path may hold a token.
+    log.error({ route: request.routeOptions?.url, reason: describeThrown(error) }, "a request failed");
+    return sendRefusal(reply, refuse("internal", "the scheduler failed to handle this call", {}));
+  };
+}
+
+async function closeWithin(app: FastifyInstance, graceMs: number, clock: Clock): Promise<void> {
+  const cut = clock.after(graceMs, () => app.server.closeAllConnections());
+  // A connection whose answer ends from now on is kept alive, and would hold this up for all of the grace.
+  const letGoOfIdle = (): void => {
+    app.server.closeIdleConnections();
+    look = clock.after(IDLE_LOOK_MS, letGoOfIdle);
+  };
+  let look = clock.after(IDLE_LOOK_MS, letGoOfIdle);
+  await app.close();
+  look.cancel();
+  cut.cancel();
 }
 
 declare module "fastify" {
