@@ -25,6 +25,25 @@ async function sendSchedule(api: RunningApi): Promise<Socket> {
   return socket;
 }
 
+/** Two threads and one node; what is decided from now on waits for `release`. */
+async function startStalled(flags: Record<string, string> = {}): Promise<{ api: RunningApi; log: ScriptedLog }> {
+  const log = new ScriptedLog();
+  log.onAppend = (append) => append.end(null);
+  const api = await startApi({ eventLog: log, flags: { apiThreads: "2", ...flags } });
+  await callFresh(api.url, { method: "POST", path: "/v1/nodes/n1/heartbeat", body: freshNode("n1") });
+  log.onAppend = null;
+  return { api, log };
+}
+
+function release(log: ScriptedLog): void {
+  log.onAppend = (append) => append.end(null);
+  for (const append of [...log.open]) append.end(null);
+}
+
+function hasCancelled(log: ScriptedLog): boolean {
+  return log.kept.some((entry) => "change" in entry && entry.change.type === "cancelled");
+}
+
 describe("three threads", () => {
   let api: RunningApi;
   beforeAll(async () => {
@@ -89,12 +108,8 @@ test(
 test(
   "a schedule whose caller has gone before the answer is cancelled, and connections_max is the process's",
   async () => {
-    const log = new ScriptedLog();
-    log.onAppend = (append) => append.end(null);
-    const flags = { apiThreads: "2", connectionsMax: "1" };
-    await using api = await startApi({ eventLog: log, flags });
-    await callFresh(api.url, { method: "POST", path: "/v1/nodes/n1/heartbeat", body: freshNode("n1") });
-    log.onAppend = null;
+    const { api, log } = await startStalled({ connectionsMax: "1" });
+    await using _ended = api;
     const socket = await vi.waitFor(async () => {
       const opened = await sendSchedule(api);
       await vi.waitFor(() => expect(log.open.length + Number(opened.closed)).toBe(1), WAIT);
@@ -110,10 +125,8 @@ test(
 
     socket.destroy();
     await vi.waitFor(() => callFresh(api.url, { path: "/healthz" }), WAIT);
-    log.onAppend = (append) => append.end(null);
-    log.open[0]?.end(null);
-    const cancelled = () => log.kept.some((entry) => "change" in entry && entry.change.type === "cancelled");
-    await vi.waitFor(() => expect(cancelled()).toBe(true), WAIT);
+    release(log);
+    await vi.waitFor(() => expect(hasCancelled(log)).toBe(true), WAIT);
   },
   START_MS,
 );
@@ -121,16 +134,10 @@ test(
 test(
   "a schedule whose thread ends before the answer is cancelled: its caller's connection went with it",
   async () => {
-    const log = new ScriptedLog();
-    log.onAppend = (append) => append.end(null);
-    await using api = await startApi({ eventLog: log, flags: { apiThreads: "2" } });
-    await callFresh(api.url, { method: "POST", path: "/v1/nodes/n1/heartbeat", body: freshNode("n1") });
-    log.onAppend = null;
+    const { api, log } = await startStalled();
+    await using _ended = api;
     const socket = await sendSchedule(api);
-    const [append] = await vi.waitFor(() => {
-      expect(log.open).toHaveLength(1);
-      return log.open;
-    }, WAIT);
+    await vi.waitFor(() => expect(log.open).toHaveLength(1), WAIT);
     const ended = new Promise((closed) =>
       socket
         .resume()
@@ -138,10 +145,8 @@ test(
         .once("close", closed),
     );
     await Promise.all([api.endThread("api-1"), api.endThread("api-2"), ended]);
-    log.onAppend = (next) => next.end(null);
-    append?.end(null);
-    const cancelled = () => log.kept.some((entry) => "change" in entry && entry.change.type === "cancelled");
-    await vi.waitFor(() => expect(cancelled()).toBe(true), WAIT);
+    release(log);
+    await vi.waitFor(() => expect(hasCancelled(log)).toBe(true), WAIT);
   },
   START_MS,
 );
@@ -149,21 +154,15 @@ test(
 test(
   "readiness and liveness do not wait for the log that decisions wait for, and stopping drains every thread",
   async () => {
-    const log = new ScriptedLog();
-    log.onAppend = (append) => append.end(null);
-    await using api = await startApi({ eventLog: log, flags: { apiThreads: "2" } });
-    await callFresh(api.url, { method: "POST", path: "/v1/nodes/n1/heartbeat", body: freshNode("n1") });
-    log.onAppend = null;
+    const { api, log } = await startStalled();
+    await using _ended = api;
     const sockets = await Promise.all([1, 2, 3].map(() => sendSchedule(api)));
     const received = sockets.map(async (socket) => {
       let text = "";
       for await (const chunk of socket.setEncoding("utf8")) text += chunk;
       return text;
     });
-    const [append] = await vi.waitFor(() => {
-      expect(log.open).toHaveLength(1);
-      return log.open;
-    }, WAIT);
+    await vi.waitFor(() => expect(log.open).toHaveLength(1), WAIT);
     // These come later than the schedules, to each thread.
     expect((await callAllThreads(api.url, { path: "/readyz" })).map(({ status }) => status)).toEqual(
       Array(FOR_ALL_THREADS).fill(200),
@@ -171,11 +170,10 @@ test(
     // Far beyond the end of this test: an answered connection that is kept alive must not use it up.
     const closed = api.scheduler.http.close(10 * START_MS);
     await vi.waitFor(() => expect(callFresh(api.url, { path: "/healthz" })).rejects.toThrow(/ECONNREFUSED/), WAIT);
-    log.onAppend = (next) => next.end(null);
-    append?.end(null);
+    release(log);
     await closed;
     for (const text of await Promise.all(received)) expect(text).toMatch(/^HTTP\/1\.1 200 [\s\S]*"state":"pending"/);
-    expect(log.kept.some((entry) => "change" in entry && entry.change.type === "cancelled")).toBe(false);
+    expect(hasCancelled(log)).toBe(false);
   },
   START_MS,
 );
