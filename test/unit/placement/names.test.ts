@@ -24,6 +24,14 @@ describe("names", () => {
     expect(numberOf(mint.next().id)).toBeGreaterThan(2 ** 40 + 1);
   });
 
+  test("begin anew after the last number", () => {
+    const mint = new NameMint(seededRandom(1));
+    mint.continueAfter(2 ** 42 - 2);
+    expect([numberOf(mint.next().id), numberOf(mint.next().token)]).toEqual([2 ** 42 - 1, 0]);
+    mint.continueAfter(2 ** 42 - 1);
+    expect(numberOf(mint.next().id)).toBeLessThan(1_000);
+  });
+
   test("the first 8 characters of a token, which logs carry, are random", () => {
     const mint = new NameMint(seededRandom(1));
     const heads = new Set(Array.from({ length: 1_000 }, () => mint.next().token.slice(0, 8)));
@@ -86,19 +94,48 @@ describe("known reservations", () => {
     for (const [id, reservation] of expected) expect(known.get(id)).toBe(reservation);
   });
 
-  test("forget nothing of another name with the same number, and take no number twice", () => {
+  test("keep another name of the same number, and one without a number, beside", () => {
     const known = new KnownReservations();
-    const first = pendingReservation({ id: idOf(7) });
-    known.add(first);
     const mint = new NameMint(seededRandom(99));
     mint.continueAfter(6);
-    const second = pendingReservation({ id: mint.next().id });
-    expect(known.get(second.terms.id)).toBeUndefined();
+    const { id, token } = mint.next();
+    const first = pendingReservation({ id: idOf(7), position: 2 });
+    const second = pendingReservation({ id, token, position: 3 });
+    const strange = pendingReservation({ id: "rs_5Oh4o-_EHFX8", token: "rt_5Oh4o-_EHFX8_and_more", position: 1 });
+    known.add(first);
+    expect([known.get(id), known.holding(token)]).toEqual([undefined, undefined]);
     known.delete(second);
-    expect(known.get(first.terms.id)).toBe(first);
-    expect(() => known.add(second)).toThrow("its number is taken");
-    expect(() => known.add(pendingReservation({ id: "rs_1" }))).toThrow("rs_1 is no id of a reservation");
+    expect(known.size).toBe(1);
+    known.add(second);
+    known.add(strange);
+    expect([...known.values()]).toEqual([strange, first, second]);
+    for (const each of [first, second, strange]) expect(known.get(each.terms.id)).toBe(each);
+    expect([known.holding(token), known.holding("rt_5Oh4o-_EHFX8_and_more")]).toEqual([second, strange]);
+    expect(() => known.add(strange)).toThrow("rs_5Oh4o-_EHFX8 is known already");
+    known.delete(second);
+    known.delete(strange);
+    expect([known.holding(token), known.get(strange.terms.id), known.size]).toEqual([undefined, undefined, 1]);
   });
+});
+
+test("a log of names of another form is replayed, and its tokens go on to work", () => {
+  const world = new World();
+  world.report("a");
+  const [id, token] = ["rs_5Oh4o-_EHFX8", "rt_5Oh4o-_EHFX8u9pQmR2sT4vW6xY8zA1bC3"];
+  const made = world.reserve();
+  const events = JSON.parse(
+    JSON.stringify(world.events)
+      .replaceAll(made.token ?? "", token)
+      .replaceAll(made.id, id),
+  );
+  world.events = events;
+  const again = world.restart();
+  again.report("a");
+  expect(again.ask({ type: "confirm", handle: token, sandboxId: "s1", force: false }).reservation).toMatchObject({
+    id,
+    state: "confirmed",
+  });
+  expect(again.reserve().id).not.toBe(id);
 });
 
 test("after a replay names go on behind all that were ever made, also behind forgotten ones", () => {

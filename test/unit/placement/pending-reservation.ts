@@ -4,15 +4,21 @@ import type { Reservation } from "../../../src/actors/placement/ledger/reservati
 
 interface Made {
   readonly id?: string;
+  readonly token?: string | null;
   readonly position?: number;
   readonly leaseMs?: number;
 }
 
 /** One that nobody keeps, for tests of what keeps them. */
-export function pendingReservation({ id = "rs_1", position = 1, leaseMs = 1_000 }: Made = {}): Reservation {
+export function pendingReservation({
+  id = "rs_1",
+  token = null,
+  position = 1,
+  leaseMs = 1_000,
+}: Made = {}): Reservation {
   const terms = {
     id,
-    token: null,
+    token,
     nodeId: "a",
     managed: true,
     hint: "new_sandbox",

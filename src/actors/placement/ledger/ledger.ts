@@ -8,7 +8,7 @@ import type { Slots } from "../index/slots.ts";
 import { type Account, newAccount, weigh } from "./account.ts";
 import { KnownReservations } from "./known-reservations.ts";
 import { Leases } from "./leases.ts";
-import { isSameToken, isToken, numberOf } from "./names.ts";
+import { isToken } from "./names.ts";
 import { type ChangeTime, newReservation, restoredReservation } from "./record.ts";
 import { isLive, isTransition, nextStatus, type Reservation } from "./reservation.ts";
 import { ReservationList } from "./reservation-list.ts";
@@ -46,10 +46,7 @@ export class Ledger {
 
   /** By token or public id. */
   find(handle: string): Reservation | undefined {
-    if (!isToken(handle)) return this.reservations.get(handle);
-    const reservation = this.reservations.numbered(numberOf(handle));
-    const token = reservation?.terms.token ?? null;
-    return token !== null && isSameToken(token, handle) ? reservation : undefined;
+    return isToken(handle) ? this.reservations.holding(handle) : this.reservations.get(handle);
   }
 
   findByRequestKey(requestKey: string): Reservation | undefined {

@@ -27,6 +27,8 @@ const TOKEN_BYTES = ID_BYTES + SECRET_BYTES;
 const NAME_BYTES = ID_BYTES + TOKEN_BYTES;
 /** The number takes the last 42 bits of the id. At 10 000 reservations a second they last for 13 years. */
 const NUMBER_BYTES_AT = 9;
+/** After the last they begin anew. */
+const NUMBERS = 2 ** 42;
 /** Of the first byte that the number is written to; the bits above it stay random, 60 in all. */
 const RANDOM_BITS_ABOVE = 0b1111_1100;
 
@@ -72,7 +74,7 @@ export class NameMint {
 
   /** Numbers go on behind this one. */
   continueAfter(number: number): void {
-    this.#nextNumber = Math.max(this.#nextNumber, number + 1);
+    this.#nextNumber = Math.max(this.#nextNumber, number + 1) % NUMBERS;
     this.#used = this.#block.length;
   }
 
@@ -81,7 +83,8 @@ export class NameMint {
     const bytes = Buffer.from(random.buffer, random.byteOffset, random.length);
     for (let at = 0; at < bytes.length; at += NAME_BYTES) {
       writePrefix(bytes, at, ID_PREFIX);
-      writeNumber(bytes, at + NUMBER_BYTES_AT, this.#nextNumber++);
+      writeNumber(bytes, at + NUMBER_BYTES_AT, this.#nextNumber);
+      this.#nextNumber = (this.#nextNumber + 1) % NUMBERS;
       // One by one: a call that moves fifteen bytes costs more than they do.
       for (let index = 0; index < ID_BYTES; index++) bytes[at + ID_BYTES + index] = bytes[at + index] ?? 0;
       writePrefix(bytes, at + ID_BYTES, TOKEN_PREFIX);
