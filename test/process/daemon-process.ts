@@ -120,12 +120,12 @@ export class DaemonProcess implements AsyncDisposable {
     return JSON.parse(body) as ResourceAnswer;
   }
 
-  /** Polls `/resource` until `isIt` holds; throws with the last answer at the deadline. */
+  /** Polls `/resource` until `isIt` holds; throws with the last answer and the daemon's log at the deadline. */
   until(isIt: (answer: ResourceAnswer) => boolean, timeout = WAIT_DEADLINE_MS): Promise<ResourceAnswer> {
     return vi.waitFor(
       async () => {
         const answer = await this.resource();
-        if (!isIt(answer)) throw new Error(`still ${JSON.stringify(answer)}`);
+        if (!isIt(answer)) throw new Error(`still ${JSON.stringify(answer)}\n${this.#stderr}`);
         return answer;
       },
       { timeout, interval: POLL_MS },

@@ -197,7 +197,8 @@ describe.skipIf(withoutFuse !== null)(`a thread that sleeps in statfs${withoutFu
     });
     expect(during.utilization.memory).toBeNull();
     expect(during.cpu).toBe(4);
-    expect(daemon.threadCount - threads).toBeLessThanOrEqual(2 + MOVED_ONCE);
+    // Where they moved once too often, `capacity` was among them, and sleeps in a thread more.
+    expect(daemon.threadCount - threads).toBeLessThanOrEqual(2 + 2 * MOVED_ONCE);
 
     filestore.release();
     // The link leads to a file that the filesystem says it has not.

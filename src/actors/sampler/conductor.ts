@@ -102,13 +102,16 @@ function createConductor(options: ConductorOptions, context: ActorContext): Acto
 
   /** One stuck source must not silence its neighbours: they go on elsewhere, and lose this one tick at most. */
   function leaveStuckThreads(last: number): void {
-    for (const stuck of new Set([...places.values()].map((place) => threads.busyWith(place)))) {
-      if (stuck === null || last === 0 || (heard.get(stuck) ?? 0) >= last) continue;
-      const left = places.get(stuck);
-      const neighbours = [...places].filter(([source, place]) => place === left && source !== stuck);
+    if (last === 0) return;
+    for (const place of new Set(places.values())) {
+      const stuck = threads.busyWith(place);
+      if (stuck === null) continue;
+      // Where it has moved away, a sample that it was asked for before has got stuck in its old thread.
+      if (places.get(stuck) === place && (heard.get(stuck) ?? 0) >= last) continue;
+      const neighbours = [...places].filter(([source, own]) => own === place && source !== stuck);
       if (neighbours.length === 0) continue;
       const fresh = `samplers-${++freshPlaces + 1}`;
-      log.warn({ source: stuck, thread: left, to: fresh }, `${stuck} blocks its thread: the other samplers move on`);
+      log.warn({ source: stuck, thread: place, to: fresh }, `${stuck} blocks its thread: the other samplers move on`);
       for (const [source] of neighbours) {
         places.set(source, fresh);
         threads.move(source, fresh);

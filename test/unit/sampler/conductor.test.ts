@@ -157,6 +157,25 @@ describe("a sampler that does not answer by the next tick", () => {
     expect(moves).toEqual(["cpu to samplers-2"]); // it sits there alone now: no thread piles up
   });
 
+  test("is left by the slow source that its sample was queued behind, though the stuck one itself has moved away", async () => {
+    const { reference, pass, moves, busy } = begin();
+    await pass(0);
+    // Slow, not stuck; the sample of pid waits in the same thread behind its own.
+    busy.set("samplers", "cpu");
+    reference.tell(observed("disk", 1));
+    await pass(1_000);
+    expect(moves).toEqual(["pid to samplers-2"]);
+    reference.tell(observed("cpu", 1));
+    reference.tell(observed("pid", 2));
+    reference.tell(observed("disk", 2));
+    busy.set("samplers", "pid");
+    await pass(1_000);
+    expect(moves).toEqual(["pid to samplers-2", "cpu to samplers-3"]);
+    reference.tell(observed("disk", 3));
+    await pass(1_000);
+    expect(moves).toEqual(["pid to samplers-2", "cpu to samplers-3"]);
+  });
+
   test("moves nobody when it has its thread to itself", async () => {
     const { reference, pass, moves, busy } = begin();
     await pass(0);
