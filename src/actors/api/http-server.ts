@@ -11,6 +11,7 @@ import type { Log } from "../kernel/actor.ts";
 import { type Bounds, usualBounds } from "./bounds.ts";
 import { checkOf, Exchange, type Input } from "./exchange.ts";
 import type { Conclusion, Handlers } from "./handled.ts";
+import { inTurn } from "./in-turn.ts";
 import { readJsonBody } from "./json-body.ts";
 import { serialiserSchemaOf } from "./json-schema.ts";
 import type { Metrics } from "./metrics.ts";
@@ -149,7 +150,8 @@ declare module "fastify" {
   }
 }
 
-function createNodeServer({ tls, bounds, connections }: Access, listener: RequestListener): Server {
+function createNodeServer({ tls, bounds, connections }: Access, handle: RequestListener): Server {
+  const listener = inTurn(handle);
   const options = {
     maxHeaderSize: bounds.headBytesMax,
     headersTimeout: bounds.headWithinMs,
