@@ -35,5 +35,5 @@ export function createHttpApi({ system, settings, servedPlacement, ...parts }: H
   }
   const count = settings.apiThreads;
   log.info({ apiThreads: count }, `${count} threads answer HTTP; placement and gRPC stay in the main thread`);
-  return startApiThreads(system, { count, placement: servedPlacement, directory, metrics, access, version });
+  return startApiThreads(system, { count, placement: servedPlacement, directory, metrics, access, version, clock });
 }

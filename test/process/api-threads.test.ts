@@ -1,4 +1,5 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test, vi } from "vitest";
@@ -22,6 +23,14 @@ const threads = (count: number): string[] => ["--api-threads", String(count)];
 async function countersOf(url: string): Promise<string[]> {
   const { text } = await callFresh(url, { path: "/metrics" });
   return text.split("\n").filter((line) => /^evenkeel_\w+_(total|count)[ {]/.test(line) && !line.includes("actor="));
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((closed) => server.close(closed));
+  return port;
 }
 
 /** Sockets that listen on that port, as the kernel lists them (proc_pid_net(5); 0A is LISTEN). */
@@ -112,6 +121,23 @@ test(
       expect(stderr).toMatch(line);
       expect(code).toBe(1);
     }
+  },
+  TEST_MS,
+);
+
+test(
+  "of two that start on one port at the same moment one serves, and the other says that it is taken",
+  async () => {
+    const port = await freePort();
+    const at = ["--http", `127.0.0.1:${port}`, "--state-dir", "none", ...threads(2)];
+    const starts = await Promise.allSettled([1, 2].map(() => SchedulerProcess.start(at)));
+    const started = starts.flatMap((start) => (start.status === "fulfilled" ? [start.value] : []));
+    await using _one = started[0];
+    await using _other = started[1];
+    expect(started.length).toBe(1);
+    const [refused] = starts.flatMap((start) => (start.status === "rejected" ? [String(start.reason)] : []));
+    expect(refused).toMatch(`evenkeel: 127.0.0.1:${port} is taken by`);
+    expect(listenersOn(port)).toBe(2);
   },
   TEST_MS,
 );

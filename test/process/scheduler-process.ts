@@ -39,7 +39,10 @@ export class SchedulerProcess implements AsyncDisposable {
     });
     const exited = once(child, "close").then(() => child.exitCode);
     try {
-      const url = await vi.waitFor(
+      const ended = exited.then((code): never => {
+        throw new Error(`the scheduler has ended with ${code}:\n${stderr.text}`);
+      });
+      const serving = vi.waitFor(
         () => {
           const serving = linesOf(stderr.text).find(({ msg }) => msg.startsWith("serving the HTTP API"));
           if (serving?.http === undefined) throw new Error(`the scheduler does not serve:\n${stderr.text}`);
@@ -47,6 +50,9 @@ export class SchedulerProcess implements AsyncDisposable {
         },
         { timeout: START_DEADLINE_MS, interval: POLL_MS },
       );
+      // Whichever comes second has nobody to tell.
+      for (const one of [serving, ended]) one.catch(() => undefined);
+      const url = await Promise.race([serving, ended]);
       return new SchedulerProcess(url, child, stderr, exited);
     } catch (thrown) {
       child.kill("SIGKILL");

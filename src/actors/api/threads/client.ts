@@ -1,5 +1,6 @@
 /** Serves HTTP from several worker threads on one port. */
 import { createServer } from "node:net";
+import type { Clock } from "../../../ports/clock.ts";
 import type { DirectoryReference } from "../../directory/client.ts";
 import { moduleUrl } from "../../kernel/module-url.ts";
 import type { Reference } from "../../kernel/reference.ts";
@@ -10,6 +11,7 @@ import type { Metrics } from "../metrics.ts";
 import { TokenGate } from "../tokens.ts";
 import type { ApiThreadInit, ApiThreadMessage, ApiThreadReplies } from "./actor.ts";
 import { type DeskMessage, deskActor, type ListenAddress } from "./desk.ts";
+import { inPortTurn } from "./port-turn.ts";
 
 export interface ApiThreadsOptions {
   /** 1 or more. */
@@ -21,6 +23,7 @@ export interface ApiThreadsOptions {
   readonly metrics: Metrics | null;
   readonly access: Access;
   readonly version: string;
+  readonly clock: Clock;
 }
 
 type ApiThreadReference = Reference<ApiThreadMessage, ApiThreadReplies>;
@@ -34,7 +37,7 @@ const ACTOR = moduleUrl(import.meta.url, "./actor");
 
 /** Starts the threads. Nothing listens yet. */
 export function startApiThreads(system: ActorSystem, options: ApiThreadsOptions): HttpApi {
-  const { count, placement, directory, metrics, access, version } = options;
+  const { count, placement, directory, metrics, access, version, clock } = options;
   const desk = system.spawnLocal<DeskMessage>("api-desk", deskActor({ access, metrics }), { onFailure: "resume" });
   const connectionCounts = new Int32Array(new SharedArrayBuffer(count * Int32Array.BYTES_PER_ELEMENT));
   const threads = Array.from({ length: count }, (_, position): ApiThreadReference => {
@@ -53,17 +56,23 @@ export function startApiThreads(system: ActorSystem, options: ApiThreadsOptions)
     // One that is between two lives asks when the next begins.
     for (const thread of threads) thread.tell({ type: "admission_changed" }, "urgent");
   });
+  const listenOnAll = async ({ host, port }: ListenAddress): Promise<ListenAddress> => {
+    const [first, ...others] = threads;
+    if (first === undefined) throw new Error("there is no API thread");
+    const bound = await listen(first, { host, port });
+    const address = { host, port: bound.port };
+    await Promise.all(others.map((thread) => listen(thread, address)));
+    desk.tell({ type: "address", address });
+    return bound;
+  };
   return {
     async listen({ host, port }) {
       // Any port is one that nobody has.
-      if (port !== 0) await refuseTaken({ host, port });
-      const [first, ...others] = threads;
-      if (first === undefined) throw new Error("there is no API thread");
-      const bound = await listen(first, { host, port });
-      const address = { host, port: bound.port };
-      await Promise.all(others.map((thread) => listen(thread, address)));
-      desk.tell({ type: "address", address });
-      return bound;
+      if (port === 0) return listenOnAll({ host, port });
+      return inPortTurn(port, clock, async () => {
+        await refuseTaken({ host, port });
+        return listenOnAll({ host, port });
+      });
     },
     async close(graceMs) {
       desk.tell({ type: "address", address: null });
