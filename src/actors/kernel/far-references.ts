@@ -58,11 +58,13 @@ export class FarReferences {
   reference({ name, underWayMax }: Addressee): Speaking<Message, Record<string, unknown>> {
     const way: Way = { name, underWayMax, counts: { urgent: 0, normal: 0 }, refused: new Map() };
     this.#ways.push(way);
-    const askThen: AskThen<Message> = (message, { deadlineMs, lane = "normal" }, onOutcome) => {
+    const askThen: AskThen<Message> = (message, { deadlineMs, lane = "normal", onLate }, onOutcome) => {
       let settled = false;
-      // An answer that comes after its deadline finds the question settled.
       const settle = (outcome: Outcome<never>): void => {
-        if (settled) return;
+        if (settled) {
+          if (outcome.ok && onLate !== undefined) this.#deliveries.add({ deliver: () => onLate(outcome.value) });
+          return;
+        }
         settled = true;
         this.#deliveries.add({ deliver: () => onOutcome(outcome) });
       };

@@ -12,6 +12,11 @@ export interface AskOptions {
   /** Within how many milliseconds the answer must come. Every question has a deadline. */
   readonly deadlineMs: number;
   readonly lane?: Lane;
+  /**
+   * Given the answer when it comes after its deadline (or after the actor was given up), for those who must undo what nobody waits for any more. Called once
+   * at most, after the outcome; like that it should not throw.
+   */
+  readonly onLate?: (answer: unknown) => void;
 }
 
 /**
@@ -55,8 +60,8 @@ export function createReference<M extends Message, R extends Replies>(options: R
   const { name, mailboxCapacity, clock, post } = options;
   const deadlines = new Deadlines(clock);
   const deliveries = new Deliveries();
-  const askThen: AskThen<M> = (message, { deadlineMs, lane = "normal" }, onOutcome) => {
-    const question = new Question({ name, message, deadlineMs, onOutcome, deadlines, deliveries });
+  const askThen: AskThen<M> = (message, { deadlineMs, lane = "normal", onLate = null }, onOutcome) => {
+    const question = new Question({ name, message, deadlineMs, onOutcome, onLate, deadlines, deliveries });
     const refused = post(question, lane);
     if (refused !== null) question.settle({ ok: false, error: refusal(name, message, refused) });
   };
@@ -89,6 +94,7 @@ interface QuestionOptions {
   readonly message: Message;
   readonly deadlineMs: number;
   readonly onOutcome: OnOutcome;
+  readonly onLate: ((answer: unknown) => void) | null;
   readonly deadlines: Deadlines;
   readonly deliveries: Deliveries;
 }
@@ -124,10 +130,19 @@ class Question extends Deadline implements Envelope, Delivery {
 
   /** The first of answer, failure and deadline is what comes of it. */
   settle(outcome: Outcome<never>): void {
-    if (this.#outcome !== null) return;
+    if (this.#outcome !== null) {
+      if (outcome.ok && !this.#outcome.ok) this.#late(outcome.value);
+      return;
+    }
     this.#outcome = outcome;
     this.#options.deadlines.cancel(this);
     this.#options.deliveries.add(this);
+  }
+
+  /** Whoever asked has been told that there would be none. */
+  #late(answer: unknown): void {
+    const { onLate, deliveries } = this.#options;
+    if (onLate !== null) deliveries.add({ deliver: () => onLate(answer) });
   }
 
   deliver(): void {

@@ -10,7 +10,7 @@ export interface AnyReference {
   tell(message: never, lane?: Lane): ActorError | null;
   ask(message: never, options: AskOptions): Promise<Outcome<unknown>>;
   askThen(message: never, options: AskOptions, onOutcome: (outcome: Outcome<unknown>) => void): void;
-  /** Told, where it is there, that whoever asked this from another thread has ended before the outcome. */
+  /** Told, where it is there, that whoever asked this from another thread has ended, or given up, before the outcome. */
   undelivered?(message: never, outcome: Outcome<unknown>): void;
 }
 

@@ -47,7 +47,9 @@ export function serveReferences(port: MessagePort, references: References, optio
       const error = reference.tell(message as never, lane);
       settle([number, error === null ? { ok: true, value: null } : { ok: false, error }]);
     } else {
-      reference.askThen(message as never, { deadlineMs, lane }, (outcome) => {
+      // Later than its own deadline here, it is later than that of whoever asked.
+      const onLate = (value: unknown): void => reference.undelivered?.(message as never, { ok: true, value });
+      reference.askThen(message as never, { deadlineMs, lane, onLate }, (outcome) => {
         if (closed || options.isGone()) reference.undelivered?.(message as never, outcome);
         else settle([number, outcome]);
       });

@@ -95,9 +95,22 @@ export function laneOf(type: PlacementMessage["type"]): Lane {
 
 export function createPlacementClient(reference: PlacementAsker, clock: Clock): PlacementClient {
   const events = new EventEmitter<PlacementClientEvents>();
+  const deliveryFailed = (reservationId: string): void => {
+    // Refused by a full mailbox it is lost, and the lease ends the reservation instead.
+    reference.tell({ type: "delivery_failed", reservationId }, "urgent");
+  };
+  // Its caller has been told that the scheduler could not answer.
+  const scheduling: AskOptions = {
+    ...ASKING.normal,
+    onLate: (answer) => {
+      const reservationId = reservationIn(answer as ReplyTo<"schedule">);
+      if (reservationId !== null) deliveryFailed(reservationId);
+    },
+  };
   const askThen = <M extends PlacementMessage>(message: M, onReply: (reply: ReplyTo<M["type"]>) => void): void => {
     const conclude = beginQuestion(message, events, clock);
-    reference.askThen<M["type"]>(message as never, ASKING[laneOf(message.type)], (outcome) => {
+    const options = message.type === "schedule" ? scheduling : ASKING[laneOf(message.type)];
+    reference.askThen<M["type"]>(message as never, options, (outcome) => {
       onReply(conclude(outcome) as ReplyTo<M["type"]>);
     });
   };
@@ -105,15 +118,17 @@ export function createPlacementClient(reference: PlacementAsker, clock: Clock): 
     events,
     askThen,
     ask: (message) => new Promise((resolve) => askThen(message, resolve)),
-    deliveryFailed(reservationId) {
-      // Refused by a full mailbox it is lost, and the lease ends the reservation instead.
-      reference.tell({ type: "delivery_failed", reservationId }, "urgent");
-    },
+    deliveryFailed,
     async readiness() {
       const outcome = await reference.ask({ type: "readiness" }, { deadlineMs: READINESS_DEADLINE_MS, lane: "urgent" });
       return outcome.ok ? outcome.value : { ready: false, waitsFor: outcome.error.message };
     },
   };
+}
+
+/** The id of the reservation that the answer to a schedule carries; null for none. */
+export function reservationIn(reply: ReplyTo<"schedule">): string | null {
+  return reply.ok ? (reply.answer.reservation?.id ?? null) : null;
 }
 
 /** The returned function takes the outcome, tells `events` of it, and says what whoever asked is to be told. */

@@ -3,10 +3,16 @@ import type { ReplyTo } from "../../messages/placement.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Outcome } from "../kernel/outcome.ts";
 import { type AskThen, promising } from "../kernel/reference.ts";
-import { beginQuestion, type PlacementActorMessage, type PlacementClient, type PlacementReference } from "./client.ts";
+import {
+  beginQuestion,
+  type PlacementActorMessage,
+  type PlacementClient,
+  type PlacementReference,
+  reservationIn,
+} from "./client.ts";
 
 export interface ServedPlacement extends PlacementReference {
-  /** Whoever asked ended, with its thread, before the outcome. */
+  /** Whoever asked ended, with its thread, or gave up before the outcome. */
   undelivered(message: PlacementActorMessage, outcome: Outcome<unknown>): void;
 }
 
@@ -32,10 +38,9 @@ export function servePlacement(
     ask: promising(askThen),
     undelivered({ type }, outcome) {
       if (type !== "schedule" || !outcome.ok) return;
-      const reply = outcome.value as ReplyTo<"schedule">;
-      if (!reply.ok || reply.answer.reservation === null) return;
-      // The callers' connections went with the thread.
-      reference.tell({ type: "delivery_failed", reservationId: reply.answer.reservation.id }, "urgent");
+      const reservationId = reservationIn(outcome.value as ReplyTo<"schedule">);
+      // The callers' connections went with the thread, or were answered that nothing is known.
+      if (reservationId !== null) reference.tell({ type: "delivery_failed", reservationId }, "urgent");
     },
   };
 }

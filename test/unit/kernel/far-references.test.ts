@@ -121,6 +121,26 @@ test("messages arrive in the order in which they were told and asked, urgent one
   await vi.waitFor(() => expect(echo.heard).toEqual([3, 1, 2, 4]));
 });
 
+test("an answer after both deadlines is undelivered; one after the asker's alone is given to it", async () => {
+  const { reference, clock, echo, undelivered } = newWorld();
+  const late: unknown[] = [];
+  const options = { deadlineMs: 1_000, onLate: (answer: unknown) => late.push(answer) };
+  const asked = reference.ask(asking("hold"), options);
+  await vi.waitFor(() => expect(echo.heard).toEqual(["hold"]));
+  clock.advance(1_000);
+  expect(await asked).toMatchObject({ ok: false, error: { code: "deadline" } });
+  await turns();
+  reference.tell(asking("go_on"));
+  await vi.waitFor(() => expect(undelivered).toEqual([[asking("hold"), { ok: true, value: "held" }]]));
+  expect(late).toEqual([]);
+
+  // The other thread begins to count when the question comes, which is after this deadline.
+  const outrun = reference.ask(asking("echo", "a"), options);
+  clock.advance(1_000);
+  expect(await outrun).toMatchObject({ ok: false, error: { code: "deadline" } });
+  await vi.waitFor(() => expect(late).toEqual(["a"]));
+});
+
 test("a question ends at its deadline, not before, in the words of a local reference", async () => {
   const { reference, clock, echo } = newWorld();
   let ended: unknown = null;

@@ -85,3 +85,28 @@ test("answer, failure and deadline settle it once, whichever comes first", async
   ]);
   expect(clock.pending).toBe(0);
 });
+
+test("an answer after the deadline is given to onLate, once; one in time, and a late failure, are not", async () => {
+  const clock = fakeClock();
+  const outcomes: boolean[] = [];
+  const late: unknown[] = [];
+  const posted: Envelope[] = [];
+  const post: Post = (envelope) => {
+    posted.push(envelope);
+    return null;
+  };
+  const reference = createReference<Count, { number: number }>({ name: "slow", mailboxCapacity: 9, clock, post });
+  const options = { deadlineMs: 100, onLate: (answer: unknown) => late.push(answer) };
+  for (let asked = 0; asked < 3; asked++) {
+    reference.askThen({ type: "number", value: 1 }, options, ({ ok }) => void outcomes.push(ok));
+  }
+  posted[0]?.answer?.(1);
+  posted[0]?.answer?.(2);
+  clock.advance(100);
+  await turns(1);
+  expect([outcomes, late]).toEqual([[true, false, false], []]);
+  posted[1]?.fail?.("failed", "because");
+  posted[2]?.answer?.(3);
+  await turns(1);
+  expect([outcomes, late]).toEqual([[true, false, false], [3]]);
+});

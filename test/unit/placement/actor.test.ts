@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { ReservationView } from "../../../src/messages/placement.ts";
 import { seededRandom } from "../../../src/ports/random.ts";
 import { turns } from "../../fakes/clock.ts";
@@ -168,6 +168,27 @@ describe("a failed commit: answered as unknown, rebuilt from the log, repeated t
     expect(running.routed.at(-1)).toEqual({
       type: "restore",
       changes: [{ type: "assigned", sandboxId: "s1", nodeId: "n1", source: "confirm" }],
+    });
+  });
+
+  test("a schedule that was answered as late is undelivered: cancelled, or uncertain with a request_id", async () => {
+    const log = new ScriptedLog();
+    const running = startPlacement({ log, config: { maxReservationAgeMs: 3_600_000 } });
+    log.onAppend = (append) => append.end(null);
+    await running.ask(heartbeatOf("n1"));
+    log.onAppend = null; // from now on appends stay open
+    const asked = [running.client.ask(scheduleOf()), running.client.ask(scheduleOf("r1"))];
+    await vi.waitFor(() => expect(log.open.length).toBe(1));
+    running.clock.advance(10_000);
+    for (const reply of await Promise.all(asked)) expect(reply).toMatchObject({ refusal: { code: "unavailable" } });
+    log.onAppend = (append) => append.end(null);
+    log.open[0]?.end(null);
+    const list = { type: "list_reservations", nodeId: null, limit: 10, cursor: null } as const;
+    await vi.waitFor(async () => {
+      const cancelled = await running.ask({ ...list, state: "cancelled" });
+      expect(cancelled).toMatchObject({ answer: { reservations: [{ reason: "undelivered" }] } });
+      const pending = await running.ask({ ...list, state: "pending" });
+      expect(pending).toMatchObject({ answer: { reservations: [{ uncertain: true }] } });
     });
   });
 
