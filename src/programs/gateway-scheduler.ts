@@ -16,6 +16,8 @@ import type { Credentials } from "./credentials.ts";
 const ONE_TRY_WITHIN_MS = 2_000;
 /** A look-up keeps a client waiting that would rather hear soon that it has to come back. */
 const LOOKUP_WITHIN_MS = 5_000;
+/** Kept connections may have been dropped on the way without a word, which the next call on each is the first to notice. */
+const LOOKUP_REPEATED_FOR_MS = 1_000;
 
 export interface HttpSchedulerOptions {
   /** Base URL, without a slash at its end. */
@@ -60,7 +62,8 @@ export function createHttpScheduler({ url, credentials, clock, random }: HttpSch
     pick: () => answered(async () => addressOf((await patient.schedule({})).node)),
     lookup: (sandboxId) =>
       answered(async () => {
-        const answer = await call({ method: "GET", path: sandboxPath(sandboxId) }, LOOKUP_WITHIN_MS);
+        const once = (): Promise<unknown> => call({ method: "GET", path: sandboxPath(sandboxId) }, LOOKUP_WITHIN_MS);
+        const answer = await repeat(once, { clock, random, withinMs: LOOKUP_REPEATED_FOR_MS });
         return addressOf(parseAnswer(ENDPOINTS.lookupSandbox.answer, answer, url).node);
       }),
     confirm: (token, { sandboxId, force }, patience) =>

@@ -180,7 +180,9 @@ function createApp(log: Log): FastifyInstance {
     // The router decodes paths; ours are the nodes' to read.
     rewriteUrl: () => "/",
   });
-  for (const method of METHODS) if (method !== "CONNECT") app.addHttpMethod(method, { hasBody: false });
+  for (const method of METHODS) {
+    if (method !== "CONNECT") app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
+  }
   app.setErrorHandler(fail);
   return app;
 }
