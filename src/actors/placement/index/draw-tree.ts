@@ -3,8 +3,9 @@
  * the slots without asking those before it. Place 1 is the root, 2k and 2k + 1 are below place k.
  *
  * A place knows how many below may be chosen for the least that is asked for, and the least and the most room that any
- * of them has. Where the request fits all, or none, that is the count; `whyNot` decides on a node by itself. Silence is
- * taken in before a draw, since it changes a count without a touch.
+ * of them has, limits included. Where the request fits all, or none, that is the count. `whyNot` said once how much of
+ * one amount fits a node, the whole ones next to each other, so that it is asked again only about parts of a millicore.
+ * Silence is taken in before a draw, since it changes a count without a touch.
  */
 import type { Random } from "../../../ports/random.ts";
 import {
@@ -31,7 +32,9 @@ const MEMORY_LEAST = 3;
 const MEMORY_MOST = 4;
 /** Since when the one that spoke least lately is silent; infinite where none has to speak. */
 const SILENT_SINCE = 5;
-const WIDTH = 6;
+/** How many the last request fits of `COUNT`, at the places that it did not fit as a whole. */
+const FITTING = 6;
+const WIDTH = 7;
 
 /** Part of what may be promised: more than adding and subtracting amounts up to it can err by. */
 const SLACK = 2 ** -48;
@@ -63,12 +66,15 @@ export class DrawTree extends TierFollower {
   #draw(demand: Demand, rules: Rules): Node | undefined {
     const count = this.#countBelow(1, demand, rules);
     if (count === 0) return undefined;
+    const rows = this.#rows;
+    const { capacity } = this.slots;
     let left = Math.floor(this.#random.fraction() * count);
     let place = 1;
-    const { capacity } = this.slots;
     while (place < capacity) {
+      // Counting anew on every level would cost more than a scan where loads differ from slot to slot.
+      const column = this.#fitsAll(place, demand) ? COUNT : FITTING;
       place *= 2;
-      const before = this.#countBelow(place, demand, rules);
+      const before = rows[place * WIDTH + column] ?? 0;
       if (left < before) continue;
       left -= before;
       place += 1;
@@ -76,21 +82,33 @@ export class DrawTree extends TierFollower {
     return this.slots.nodes[place - capacity];
   }
 
-  /** Candidates at or below a place. */
+  /** Candidates at or below a place, left as `FITTING` there, and wherever it had to be counted. */
   #countBelow(place: number, demand: Demand, rules: Rules): number {
+    const fitting = this.#countFitting(place, demand, rules);
+    this.#rows[place * WIDTH + FITTING] = fitting;
+    return fitting;
+  }
+
+  #countFitting(place: number, demand: Demand, rules: Rules): number {
     const at = place * WIDTH;
     const rows = this.#rows;
     const count = rows[at + COUNT] ?? 0;
     if (count === 0) return 0;
-    const cpu = demand.cpuMillicores ?? 0;
-    const memory = demand.memoryBytes ?? 0;
-    if (cpu > (rows[at + CPU_MOST] ?? 0) || memory > (rows[at + MEMORY_MOST] ?? 0)) return 0;
-    if (cpu <= (rows[at + CPU_LEAST] ?? 0) && memory <= (rows[at + MEMORY_LEAST] ?? 0)) return count;
+    if ((demand.cpuMillicores ?? 0) > (rows[at + CPU_MOST] ?? 0)) return 0;
+    if ((demand.memoryBytes ?? 0) > (rows[at + MEMORY_MOST] ?? 0)) return 0;
+    if (this.#fitsAll(place, demand)) return count;
     if (place < this.slots.capacity) {
       return this.#countBelow(2 * place, demand, rules) + this.#countBelow(2 * place + 1, demand, rules);
     }
     const node = this.slots.nodes[place - this.slots.capacity];
     return node !== undefined && whyNot(node, demand, rules) === null ? 1 : 0;
+  }
+
+  /** Whether what is asked fits all that may be chosen below for the least. */
+  #fitsAll(place: number, { cpuMillicores, memoryBytes }: Demand): boolean {
+    const at = place * WIDTH;
+    const rows = this.#rows;
+    return (cpuMillicores ?? 0) <= (rows[at + CPU_LEAST] ?? 0) && (memoryBytes ?? 0) <= (rows[at + MEMORY_LEAST] ?? 0);
   }
 
   #takeOutSilent({ hearing: { nowMs, reportTtlMs } }: Rules): void {
@@ -143,47 +161,71 @@ export class DrawTree extends TierFollower {
   }
 
   protected override admit(slot: number, node: Node, rules: Rules): void {
-    const { least, anyAmounts } = this.terms;
     const rows = this.#rows;
     const at = (this.slots.capacity + slot) * WIDTH;
+    rows[at + COUNT] = 1;
+    const sinceMs = isNeverHeard(node) ? null : silentSince(leadingPart(node));
+    rows[at + SILENT_SINCE] = sinceMs ?? Number.POSITIVE_INFINITY;
     const { config, limited } = rules;
-    const cpu = {
+    const cpuMost = mostRoom({
       projected: projectedCpu(node, config),
       promisable: promisableCpu(node, config),
       withinLimits: limited ? cpuRoom(node, config.nodeResourceLimit) : Number.POSITIVE_INFINITY,
-    };
-    const memory = {
+    });
+    const memoryMost = mostRoom({
       projected: projectedMemory(node, config),
       promisable: promisableMemory(node, config),
       withinLimits: limited ? memoryRoom(node, config.nodeResourceLimit) : Number.POSITIVE_INFINITY,
-    };
-    // The least is no question of room: `whyNot` has just answered it.
+    });
+    const { least, anyAmounts } = this.terms;
     const asksCpu = anyAmounts && least.cpuMillicores !== null;
     const asksMemory = anyAmounts && least.memoryBytes !== null;
-    rows[at + COUNT] = 1;
-    rows[at + CPU_LEAST] = asksCpu ? leastRoom(cpu) : Number.POSITIVE_INFINITY;
-    rows[at + CPU_MOST] = asksCpu ? mostRoom(cpu) : Number.POSITIVE_INFINITY;
-    rows[at + MEMORY_LEAST] = asksMemory ? leastRoom(memory) : Number.POSITIVE_INFINITY;
-    rows[at + MEMORY_MOST] = asksMemory ? mostRoom(memory) : Number.POSITIVE_INFINITY;
-    const sinceMs = isNeverHeard(node) ? null : silentSince(leadingPart(node));
-    rows[at + SILENT_SINCE] = sinceMs ?? Number.POSITIVE_INFINITY;
+    const fits = (amount: Partial<Demand>): boolean => whyNot(node, { ...least, ...amount }, rules) === null;
+    this.#setRoom(at + CPU_LEAST, asksCpu ? roomOf(cpuMost, (cpuMillicores) => fits({ cpuMillicores })) : ENDLESS);
+    this.#setRoom(at + MEMORY_LEAST, asksMemory ? roomOf(memoryMost, (memoryBytes) => fits({ memoryBytes })) : ENDLESS);
+  }
+
+  /** `leastAt` is where the least of the amount is kept, with the most beside it. */
+  #setRoom(leastAt: number, { least, most }: Room): void {
+    this.#rows[leastAt] = least;
+    this.#rows[leastAt + 1] = most;
   }
 }
 
 interface Room {
-  readonly projected: number;
-  readonly promisable: number | null;
-  readonly withinLimits: number;
+  /** Whatever asks for no more fits. */
+  readonly least: number;
+  /** Whatever asks for more does not fit. */
+  readonly most: number;
+}
+
+/** The least is no question of room: `whyNot` has just answered it. */
+const ENDLESS: Room = { least: Number.POSITIVE_INFINITY, most: Number.POSITIVE_INFINITY };
+
+/**
+ * Requests ask for whole amounts, so none falls between least and most, but where both are too great (2^46) to tell one
+ * whole amount from the next. `most` may be a little too much; who fits with an amount fits with less.
+ */
+function roomOf(most: number, fits: (amount: number) => boolean): Room {
+  if (most === Number.POSITIVE_INFINITY) return ENDLESS;
+  const whole = Math.max(0, Math.floor(most));
+  if (fits(whole)) return { least: whole, most };
+  const lesser = Math.max(0, whole - 1);
+  return { least: fits(lesser) ? lesser : Number.NEGATIVE_INFINITY, most: justBelow(whole) };
+}
+
+/** The greatest double below a positive one. */
+function justBelow(amount: number): number {
+  return amount * (1 - Number.EPSILON / 2);
 }
 
 /** Whatever asks for more does not fit. */
-function mostRoom({ projected, promisable, withinLimits }: Room): number {
+function mostRoom(bound: {
+  readonly projected: number;
+  readonly promisable: number | null;
+  readonly withinLimits: number;
+}): number {
+  const { projected, promisable, withinLimits } = bound;
   if (promisable === null) return withinLimits;
   return Math.min(withinLimits, promisable - projected + promisable * SLACK);
-}
-
-/** Whatever asks for no more fits. Limits on amounts are left to `whyNot`. */
-function leastRoom({ projected, promisable, withinLimits }: Room): number {
-  if (withinLimits !== Number.POSITIVE_INFINITY) return Number.NEGATIVE_INFINITY;
-  return promisable === null ? withinLimits : promisable - projected - promisable * SLACK;
 }
