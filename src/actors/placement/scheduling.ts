@@ -26,7 +26,7 @@ export function schedule(core: Core, turn: Turn, request: Schedule): Reply<Sched
   const rules = rulesAt(core, turn.now.nowMs);
   const node = core.index.select(demand, rules);
   if (node === undefined) {
-    return { ok: false, refusal: refuseForLackOfNodes(core.index.dropped(demand, rules, core.fleet.nodes)) };
+    return { ok: false, refusal: refuseForLackOfNodes(core.index.dropped(demand, rules)) };
   }
   core.turns += 1;
   core.slots.touch(node.account);

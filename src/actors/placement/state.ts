@@ -54,13 +54,14 @@ export class Placement {
     }
     const slots = new Slots();
     const ledger = new Ledger(slots);
+    const fleet = new Fleet({ config, ledger, slots, now });
     this.#core = {
       config,
       limited: hasLimits(config.nodeResourceLimit),
       ledger,
-      fleet: new Fleet({ config, ledger, slots, now }),
+      fleet,
       slots,
-      index: new CandidateIndex(slots, strategy, ports.random),
+      index: new CandidateIndex({ slots, nodes: fleet.nodes, strategy, random: ports.random }),
       guarded: new Set(),
       guardEndMs: now.nowMs + config.startGuardMs,
       newestRules: null,

@@ -77,7 +77,7 @@ export class FleetWalk {
   /** Also where there is a candidate, which is then among nobody's reasons. */
   #compareReasons(demand: Demand, rules: Rules): string | null {
     const { index, fleet } = this.#placement.core;
-    const counted = sortedWords(index.dropped(demand, rules, fleet.nodes));
+    const counted = sortedWords(index.dropped(demand, rules));
     const expected = sortedWords(droppedOf(fleet.nodes.values(), demand, rules));
     return counted === expected ? null : `the tally counts ${counted}, the scan ${expected}`;
   }

@@ -102,3 +102,25 @@ test("parts of a millicore between two whole ones cost a look at each node, not 
   expect(looksOfDraws(world, [{ cpuMillicores: 7_699.5 }])).toBe(3 * NODES);
   expect(world.drawn(0, { cpuMillicores: 7_699.5 })).toBe("n-0");
 });
+
+test("a request that excludes nodes reads no slot but theirs and that of the one drawn", () => {
+  const world = new DrawingWorld({}, () => size);
+  const options = { excludeNodeIds: ["n-0", "n-49", "nobody"] };
+  expect(world.drawn(0, options)).toBe("n-1");
+  const { nodes } = world.placement.core.slots;
+  const slots = [...nodes.keys()];
+  let reads = 0;
+  for (const slot of slots) {
+    const node = nodes[slot];
+    Object.defineProperty(nodes, slot, {
+      get() {
+        reads += 1;
+        return node;
+      },
+    });
+  }
+  const drawn = world.drawn(0.999, options);
+  expect([drawn, reads]).toEqual(["n-48", 3]);
+  expect(drawn).toBe(world.expected(0.999, options));
+  expect(world.drawn(0, {})).toBe("n-0");
+});

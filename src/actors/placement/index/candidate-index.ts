@@ -30,8 +30,17 @@ import { TieredTrees, type TreeTerms } from "./tiered-trees.ts";
 const FAVOURITE_SHARE = 1 / 64;
 const FAVOURITE_LEAD_MIN = 16;
 
+export interface IndexParts {
+  readonly slots: Slots;
+  /** All that there are, by id. */
+  readonly nodes: ReadonlyMap<string, Node>;
+  readonly strategy: Strategy;
+  readonly random: Random;
+}
+
 export class CandidateIndex {
   readonly #slots: Slots;
+  readonly #nodes: ReadonlyMap<string, Node>;
   readonly #strategy: Strategy;
   readonly #random: Random;
   /** By `kindOf`. */
@@ -45,11 +54,12 @@ export class CandidateIndex {
   /** When the demotion of each node ends, the next one first, since all last equally long. */
   readonly #demotions = new Map<Node, number>();
 
-  constructor(slots: Slots, strategy: Strategy, random: Random) {
+  constructor({ slots, nodes, strategy, random }: IndexParts) {
     this.#slots = slots;
+    this.#nodes = nodes;
     this.#strategy = strategy;
     this.#random = random;
-    this.#refused = new RefusedShapes(slots);
+    this.#refused = new RefusedShapes(slots, nodes);
   }
 
   /** The candidate to choose; undefined when there is none. */
@@ -58,9 +68,9 @@ export class CandidateIndex {
     return this.#treesFor(demand).best(demand, rules);
   }
 
-  /** Why each node is out, as a scan of all would count them. `nodes` are all that there are, by id. */
-  dropped(demand: Demand, rules: Rules, nodes: ReadonlyMap<string, Node>): Dropped {
-    return this.#refused.dropped(demand, rules, nodes);
+  /** Why each node is out, as a scan of all would count them. */
+  dropped(demand: Demand, rules: Rules): Dropped {
+    return this.#refused.dropped(demand, rules);
   }
 
   /** The node is ranked behind from now on, until its `demotedUntilMs`. */
@@ -99,7 +109,7 @@ export class CandidateIndex {
     const { tierOf, order } = this.#strategy;
     return new TieredTrees((tier) => {
       const terms: TreeTerms = { least, anyAmounts, tierOf, tier };
-      if (order === null) return new DrawTree(this.#slots, terms, this.#random);
+      if (order === null) return new DrawTree(this.#slots, terms, { nodes: this.#nodes, random: this.#random });
       return new TierTree(this.#slots, terms, order);
     });
   }

@@ -20,6 +20,7 @@ import {
 import { isNeverHeard, silentSince } from "../nodes/lifecycle.ts";
 import { cpuRoom, memoryRoom } from "../nodes/limits.ts";
 import { leadingPart, type Node } from "../nodes/node.ts";
+import { excludedBy } from "./shapes.ts";
 import type { Slots } from "./slots.ts";
 import { TierFollower } from "./tier-follower.ts";
 import type { TreeTerms } from "./tiered-trees.ts";
@@ -39,12 +40,20 @@ const WIDTH = 7;
 /** Part of what may be promised: more than adding and subtracting amounts up to it can err by. */
 const SLACK = 2 ** -48;
 
+export interface Drawing {
+  /** All that there are, by id. */
+  readonly nodes: ReadonlyMap<string, Node>;
+  readonly random: Random;
+}
+
 export class DrawTree extends TierFollower {
+  readonly #nodes: ReadonlyMap<string, Node>;
   readonly #random: Random;
   #rows = new Float64Array(0);
 
-  constructor(slots: Slots, terms: TreeTerms, random: Random) {
+  constructor(slots: Slots, terms: TreeTerms, { nodes, random }: Drawing) {
     super(slots, terms);
+    this.#nodes = nodes;
     this.#random = random;
   }
 
@@ -52,14 +61,10 @@ export class DrawTree extends TierFollower {
   override best(demand: Demand, rules: Rules): Node | undefined {
     this.catchUp(rules);
     this.#takeOutSilent(rules);
-    if (demand.excludeNodeIds === null) return this.#draw(demand, rules);
-    const excluded: number[] = [];
-    for (const node of this.slots.nodes) {
-      if (node !== undefined && demand.excludeNodeIds.has(node.nodeId)) excluded.push(node.account.slot);
-    }
-    for (const slot of excluded) this.takeOut(slot);
+    const excluded = excludedBy(demand, this.#nodes);
+    for (const { account } of excluded) this.takeOut(account.slot);
     const drawn = this.#draw(demand, rules);
-    for (const slot of excluded) this.takeIn(slot, rules);
+    for (const { account } of excluded) this.takeIn(account.slot, rules);
     return drawn;
   }
 

@@ -3,7 +3,7 @@ import type { Demand, Rules } from "../candidates.ts";
 import { type Dropped, droppedOf } from "../no-nodes.ts";
 import type { Node } from "../nodes/node.ts";
 import { ReasonTally } from "./reason-tally.ts";
-import { sameShape } from "./shapes.ts";
+import { excludedBy, sameShape } from "./shapes.ts";
 import type { Slots } from "./slots.ts";
 
 /** Each costs 24 bytes per node, and a look at each node that changed since it was last asked for. */
@@ -20,25 +20,24 @@ interface Seat {
 
 export class RefusedShapes {
   readonly #slots: Slots;
+  readonly #nodes: ReadonlyMap<string, Node>;
   readonly #seats: Seat[] = [];
   /** Shapes that were refused without having a tally, the latest last. */
   readonly #strangers: Demand[] = [];
   #refusals = 0;
 
-  constructor(slots: Slots) {
+  /** `nodes` are all that there are, by id. */
+  constructor(slots: Slots, nodes: ReadonlyMap<string, Node>) {
     this.#slots = slots;
+    this.#nodes = nodes;
   }
 
-  /** Why each node is out, as a scan of all would count them. `nodes` are all that there are, by id. */
-  dropped(demand: Demand, rules: Rules, nodes: ReadonlyMap<string, Node>): Dropped {
+  /** Why each node is out, as a scan of all would count them. */
+  dropped(demand: Demand, rules: Rules): Dropped {
     this.#refusals += 1;
     const tally = this.#tallyFor(demand);
-    if (tally === null) return droppedOf(nodes.values(), demand, rules);
-    const excluded = [...(demand.excludeNodeIds ?? [])].map((nodeId) => nodes.get(nodeId));
-    return tally.dropped(
-      excluded.filter((node) => node !== undefined),
-      rules,
-    );
+    if (tally === null) return droppedOf(this.#nodes.values(), demand, rules);
+    return tally.dropped(excludedBy(demand, this.#nodes), rules);
   }
 
   /** Null for a shape that is refused for the first time, or while all tallies are in use. */

@@ -1,5 +1,6 @@
 /** Shapes of requests: what is asked for, but for the exclusions, which are each request's own. */
 import type { Demand } from "../candidates.ts";
+import type { Node } from "../nodes/node.ts";
 
 /** Equal but for the exclusions. */
 export function sameShape(left: Demand, right: Demand): boolean {
@@ -9,6 +10,12 @@ export function sameShape(left: Demand, right: Demand): boolean {
     left.creates === right.creates &&
     left.managed === right.managed
   );
+}
+
+/** The nodes that the request excludes, of those that are there; `nodes` are all, by id. */
+export function excludedBy({ excludeNodeIds }: Demand, nodes: ReadonlyMap<string, Node>): Node[] {
+  if (excludeNodeIds === null) return [];
+  return [...excludeNodeIds].map((nodeId) => nodes.get(nodeId)).filter((node) => node !== undefined);
 }
 
 /** Whether it asks for no amount, so that all requests of its kind are of one shape. */
