@@ -58,3 +58,34 @@ test("a node that falls silent is unhealthy at that instant, without a message o
   world.pass(10_000);
   expect(world.reasons()).toEqual({ unhealthy: NODES });
 });
+
+test("nodes that fall silent one after another cost a look each at every refusal, not one at every node", () => {
+  const { world, looks } = fullFleet();
+  for (let node = 0; node < NODES; node++) {
+    world.pass(100);
+    world.report(`n-${node}`, { cpuCapacityMillicores: CPU, allocatedCpuMillicores: CPU });
+  }
+  for (let time = 0; time < 30; time++) world.reasons();
+  world.pass(30_000 - 100 * (NODES - 1));
+  expect(world.reasons()).toEqual({ "insufficient cpu": NODES });
+  for (let silent = 1; silent < NODES; silent++) {
+    world.pass(100);
+    const before = looks();
+    expect(world.reasons()).toEqual({ unhealthy: silent, "insufficient cpu": NODES - silent });
+    // Two trees of the search, and the tally.
+    expect(looks() - before).toBeLessThanOrEqual(3);
+  }
+});
+
+test("nor does silence that reports keep from coming cost a look", () => {
+  const { world, looks } = fullFleet();
+  for (let time = 0; time < 30; time++) world.reasons();
+  const full = { cpuCapacityMillicores: CPU, allocatedCpuMillicores: CPU };
+  for (let round = 0; round < 3 * NODES; round++) {
+    world.pass(500);
+    world.report(`n-${round % NODES}`, full);
+    const before = looks();
+    expect(world.reasons()).toEqual({ "insufficient cpu": NODES });
+    expect(looks() - before).toBeLessThanOrEqual(3);
+  }
+});

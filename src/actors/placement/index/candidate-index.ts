@@ -22,6 +22,7 @@ import type { Strategy } from "../ranking/strategy.ts";
 import { DrawTree } from "./draw-tree.ts";
 import { RefusedShapes } from "./refused-shapes.ts";
 import { isOneShape, leastOfKind, sameShape } from "./shapes.ts";
+import { Silence } from "./silence.ts";
 import type { Slots } from "./slots.ts";
 import { TierTree } from "./tier-tree.ts";
 import { TieredTrees, type TreeTerms } from "./tiered-trees.ts";
@@ -51,6 +52,7 @@ export class CandidateIndex {
   /** How often it came beyond all others together. */
   #favouriteLead = 0;
   readonly #refused: RefusedShapes;
+  readonly #silence: Silence;
   /** When the demotion of each node ends, the next one first, since all last equally long. */
   readonly #demotions = new Map<Node, number>();
 
@@ -59,17 +61,21 @@ export class CandidateIndex {
     this.#nodes = nodes;
     this.#strategy = strategy;
     this.#random = random;
+    this.#silence = new Silence(slots);
     this.#refused = new RefusedShapes(slots, nodes);
   }
 
   /** The candidate to choose; undefined when there is none. */
   select(demand: Demand, rules: Rules): Node | undefined {
     if (this.#demotions.size > 0) this.#endDemotions(rules.nowMs);
+    // In an order, only those who would be chosen need to be asked whether they are silent; a draw counts all.
+    if (this.#strategy.order === null) this.#silence.touchSilent(rules);
     return this.#treesFor(demand).best(demand, rules);
   }
 
   /** Why each node is out, as a scan of all would count them. */
   dropped(demand: Demand, rules: Rules): Dropped {
+    this.#silence.touchSilent(rules);
     return this.#refused.dropped(demand, rules);
   }
 

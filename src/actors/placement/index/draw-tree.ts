@@ -5,7 +5,7 @@
  * A place knows how many below may be chosen for the least that is asked for, and the least and the most room that any
  * of them has, limits included. Where the request fits all, or none, that is the count. `whyNot` said once how much of
  * one amount fits a node, the whole ones next to each other, so that it is asked again only about parts of a millicore.
- * Silence is taken in before a draw, since it changes a count without a touch.
+ * Whoever falls silent has to be touched before a draw, since that changes a count.
  */
 import type { Random } from "../../../ports/random.ts";
 import {
@@ -17,9 +17,8 @@ import {
   type Rules,
   whyNot,
 } from "../candidates.ts";
-import { isNeverHeard, silentSince } from "../nodes/lifecycle.ts";
 import { cpuRoom, memoryRoom } from "../nodes/limits.ts";
-import { leadingPart, type Node } from "../nodes/node.ts";
+import type { Node } from "../nodes/node.ts";
 import { excludedBy } from "./shapes.ts";
 import type { Slots } from "./slots.ts";
 import { TierFollower } from "./tier-follower.ts";
@@ -31,11 +30,9 @@ const CPU_LEAST = 1;
 const CPU_MOST = 2;
 const MEMORY_LEAST = 3;
 const MEMORY_MOST = 4;
-/** Since when the one that spoke least lately is silent; infinite where none has to speak. */
-const SILENT_SINCE = 5;
 /** How many the last request fits of `COUNT`, at the places that it did not fit as a whole. */
-const FITTING = 6;
-const WIDTH = 7;
+const FITTING = 5;
+const WIDTH = 6;
 
 /** Part of what may be promised: more than adding and subtracting amounts up to it can err by. */
 const SLACK = 2 ** -48;
@@ -60,7 +57,6 @@ export class DrawTree extends TierFollower {
   /** A candidate of the tier, each as likely as the other; undefined when there is none, and then nothing is drawn. */
   override best(demand: Demand, rules: Rules): Node | undefined {
     this.catchUp(rules);
-    this.#takeOutSilent(rules);
     const excluded = excludedBy(demand, this.#nodes);
     for (const { account } of excluded) this.takeOut(account.slot);
     const drawn = this.#draw(demand, rules);
@@ -116,18 +112,6 @@ export class DrawTree extends TierFollower {
     return (cpuMillicores ?? 0) <= (rows[at + CPU_LEAST] ?? 0) && (memoryBytes ?? 0) <= (rows[at + MEMORY_LEAST] ?? 0);
   }
 
-  #takeOutSilent({ hearing: { nowMs, reportTtlMs } }: Rules): void {
-    const rows = this.#rows;
-    const { capacity } = this.slots;
-    const isSilent = (place: number): boolean => nowMs - (rows[place * WIDTH + SILENT_SINCE] ?? 0) > reportTtlMs;
-    while (isSilent(1)) {
-      let place = 1;
-      while (place < capacity) place = isSilent(2 * place) ? 2 * place : 2 * place + 1;
-      // Its next report touches it.
-      this.takeOut(place - capacity);
-    }
-  }
-
   protected override lay(): void {
     const length = 2 * this.slots.capacity * WIDTH;
     if (this.#rows.length !== length) this.#rows = new Float64Array(length);
@@ -151,7 +135,6 @@ export class DrawTree extends TierFollower {
     rows[at + CPU_MOST] = Math.max(rows[left + CPU_MOST] ?? 0, rows[right + CPU_MOST] ?? 0);
     rows[at + MEMORY_LEAST] = Math.min(rows[left + MEMORY_LEAST] ?? 0, rows[right + MEMORY_LEAST] ?? 0);
     rows[at + MEMORY_MOST] = Math.max(rows[left + MEMORY_MOST] ?? 0, rows[right + MEMORY_MOST] ?? 0);
-    rows[at + SILENT_SINCE] = Math.min(rows[left + SILENT_SINCE] ?? 0, rows[right + SILENT_SINCE] ?? 0);
   }
 
   protected override bar(slot: number): void {
@@ -162,15 +145,12 @@ export class DrawTree extends TierFollower {
     rows[at + CPU_MOST] = 0;
     rows[at + MEMORY_LEAST] = Number.POSITIVE_INFINITY;
     rows[at + MEMORY_MOST] = 0;
-    rows[at + SILENT_SINCE] = Number.POSITIVE_INFINITY;
   }
 
   protected override admit(slot: number, node: Node, rules: Rules): void {
     const rows = this.#rows;
     const at = (this.slots.capacity + slot) * WIDTH;
     rows[at + COUNT] = 1;
-    const sinceMs = isNeverHeard(node) ? null : silentSince(leadingPart(node));
-    rows[at + SILENT_SINCE] = sinceMs ?? Number.POSITIVE_INFINITY;
     const { config, limited } = rules;
     const cpuMost = mostRoom({
       projected: projectedCpu(node, config),

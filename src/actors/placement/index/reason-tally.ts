@@ -1,14 +1,13 @@
 /**
  * Why each node is out for one shape of request, counted: a fleet that is full refuses without asking every node again.
  *
- * It is exact because `whyNot` says every reason, and only silence changes one without a touch: once the part that has
- * been silent for the longest is fresh no more, all nodes are asked anew. Amounts are whole millicores and bytes, so sums
- * of them are exact too, up to 2^53 (8 PiB).
+ * It is exact because `whyNot` says every reason, and none changes without a touch but by silence: whoever falls silent
+ * has to be touched before it is asked. Amounts are whole millicores and bytes, so sums of them are exact too, up to 2^53
+ * (8 PiB).
  */
 import { type Demand, type Reason, type Rules, whyNot } from "../candidates.ts";
 import { type Alike, type Dropped, heldOf } from "../no-nodes.ts";
-import { isFresh, silentSince } from "../nodes/lifecycle.ts";
-import { leadingPart, type Node } from "../nodes/node.ts";
+import type { Node } from "../nodes/node.ts";
 import { Follower } from "./follower.ts";
 import type { Slots } from "./slots.ts";
 
@@ -26,8 +25,6 @@ export class ReasonTally extends Follower {
   /** The tally that each slot is counted in; null: none, or a candidate. */
   #talliedIn: (Tally | null)[] = [];
   #amounts = new Float64Array(0);
-  /** Since when the fresh part that has spoken least lately is silent, or an earlier time. */
-  #silentSinceMs = Number.POSITIVE_INFINITY;
 
   constructor(demand: Demand, slots: Slots) {
     super(slots);
@@ -37,7 +34,6 @@ export class ReasonTally extends Follower {
   /** As a scan of all nodes would count them at this moment. `excluded` are those that the request excludes. */
   dropped(excluded: readonly Node[], rules: Rules): Dropped {
     this.catchUp(rules);
-    if (rules.nowMs - this.#silentSinceMs > rules.hearing.reportTtlMs) this.beginAnew(rules);
     const demand = { ...this.demand, excludeNodeIds: new Set(excluded.map(({ nodeId }) => nodeId)) };
     for (const { account } of excluded) this.#recount(account.slot, demand, rules);
     const counted = [...this.#tallies].filter(([, { count }]) => count > 0);
@@ -51,7 +47,6 @@ export class ReasonTally extends Follower {
     this.#tallies.clear();
     this.#talliedIn = new Array<Tally | null>(capacity).fill(null);
     this.#amounts = new Float64Array(capacity * WIDTH);
-    this.#silentSinceMs = Number.POSITIVE_INFINITY;
     for (let slot = 0; slot < capacity; slot++) this.#count(slot, this.demand, rules);
   }
 
@@ -74,10 +69,6 @@ export class ReasonTally extends Follower {
   #count(slot: number, demand: Demand, rules: Rules): void {
     const node = this.slots.nodes[slot];
     if (node === undefined) return;
-    const part = leadingPart(node);
-    if (isFresh(part, rules.hearing)) {
-      this.#silentSinceMs = Math.min(this.#silentSinceMs, silentSince(part) ?? this.#silentSinceMs);
-    }
     const reason = whyNot(node, demand, rules);
     if (reason === null) return;
     const { paused, capacity } = heldOf(node, reason);
