@@ -3,9 +3,9 @@
  * the slots without asking those before it. Place 1 is the root, 2k and 2k + 1 are below place k.
  *
  * A place knows how many below may be chosen for the least that is asked for, and the least and the most room that any
- * of them has, limits included. Where the request fits all, or none, that is the count. `whyNot` said once how much of
- * one amount fits a node, the whole ones next to each other, so that it is asked again only about parts of a millicore.
- * Whoever falls silent has to be touched before a draw, since that changes a count.
+ * of them has, limits included. Where the request fits all, or none, that is the count. Of each amount by itself `whyNot`
+ * says how much fits a node, to the whole millicore or byte, when the node changes: no rule reads two amounts. A draw
+ * asks it only about parts of them. Whoever falls silent has to be touched before, since that changes a count.
  */
 import type { Random } from "../../../ports/random.ts";
 import {
