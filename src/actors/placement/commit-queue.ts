@@ -60,10 +60,6 @@ export class CommitQueue {
     return this.#gathered.settles.length;
   }
 
-  get idle(): boolean {
-    return this.#inFlight === null && this.#gathered.settles.length === 0;
-  }
-
   add(entries: readonly LogEntry[], settle: Settle): void {
     for (const entry of entries) this.#gathered.entries.push(entry);
     this.#gathered.settles.push(settle);

@@ -42,7 +42,11 @@ describe("answers leave at their log position (placement.md, 7)", () => {
     ]);
     log.open[0]?.end(null);
     expect(settled).toEqual(["a true", "b true", "c true", "d true"]);
-    expect(queue.idle).toBe(true);
+    expect([queue.waiting, log.open.length, log.appends]).toEqual([0, 0, 2]);
+    // Nothing is in flight: the next is appended at once.
+    add("e", 6);
+    queue.flush();
+    expect([queue.waiting, log.open.length, log.appends]).toEqual([0, 1, 3]);
   });
 
   test("a decision without events waits for those in flight before it, and for none otherwise", () => {
@@ -69,8 +73,10 @@ describe("answers leave at their log position (placement.md, 7)", () => {
     log.open[0]?.end("disk full");
     expect(settled).toEqual(["a false", "b false", "read false"]);
     expect(failures).toEqual(["disk full after 3"]);
-    expect(log.appends).toBe(1);
-    expect(queue.idle).toBe(true);
+    expect([queue.waiting, log.open.length, log.appends]).toEqual([0, 0, 1]);
+    add("c", 3);
+    queue.flush();
+    expect([queue.waiting, log.open.length, log.appends]).toEqual([0, 1, 2]);
   });
 
   test("a log that ends an append twice settles nothing of the next batch", () => {
