@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { ClientTls } from "../client/transport.ts";
+import { isBearerToken } from "../messages/bearer-token.ts";
 import type { CredentialSettings } from "./credential-settings.ts";
 import { UsageError } from "./options.ts";
 import { stampOf } from "./watched-files.ts";
@@ -49,7 +50,7 @@ function tokenIn(path: string): () => string {
 
 function tokenOf(text: string, path: string): string {
   const token = text.trim();
-  if (/^[A-Za-z0-9\-._~+/]+=*$/.test(token)) return token;
+  if (isBearerToken(token)) return token;
   throw new UsageError(`--token-file: ${path} must hold one token and nothing else`);
 }
 

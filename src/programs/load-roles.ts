@@ -1,13 +1,12 @@
 /** Which nodes a load run plays: of any number and name where nobody asks who they are, else those that have tokens. */
 import { readFileSync } from "node:fs";
 import type { NodeRole } from "../actors/load/messages.ts";
+import { isBearerToken } from "../messages/bearer-token.ts";
 import { nodeIdSchema } from "../messages/settings.ts";
 import { describeThrown } from "../messages/thrown.ts";
 import { UsageError } from "./options.ts";
 
 const USUAL_COUNT = 50;
-/** The characters of a bearer token (RFC 6750, 2.1). */
-const BEARER = /^[A-Za-z0-9\-._~+/]+=*$/;
 
 export function rolesWithoutTokens(count: number | null, prefix: string): NodeRole[] {
   const named = (_: unknown, position: number) => ({ nodeId: `${prefix}-node-${position + 1}`, token: null });
@@ -42,7 +41,7 @@ export function parseRoles(text: string): NodeRole[] | string {
     const at = `line ${index + 1}`;
     if (token === undefined || more.length > 0) return `${at}: is not "node NAME TOKEN"`;
     if (!nodeIdSchema.safeParse(nodeId).success) return `${at}: names no valid node id`;
-    if (!BEARER.test(token)) return `${at}: has no bearer token; a hash cannot be sent, it takes the token itself`;
+    if (!isBearerToken(token)) return `${at}: has no bearer token; a hash cannot be sent, it takes the token itself`;
     if (roles.has(nodeId)) return `${at}: its node has an earlier line`;
     roles.set(nodeId, { nodeId, token });
   }

@@ -10,6 +10,7 @@ import { asRestartsLeft } from "../actors/load/chaos.ts";
 import type { Fired } from "../actors/load/messages.ts";
 import { type ClientRecord, type Durations, isGranted, type TIMED_CALLS } from "../actors/load/records.ts";
 import { describeThrown } from "../messages/thrown.ts";
+import { pause } from "../ports/pause.ts";
 import { formatSpan } from "./figures.ts";
 import { Firing } from "./load-firing.ts";
 import { type ClientEvidence, LoadLedger } from "./load-ledger.ts";
@@ -134,7 +135,7 @@ export class LoadRun {
     say(
       `waiting ${formatSpan(waitMs)} for ${abandoned.length} abandoned leases; the last ends in ${formatSpan(leftMs)}`,
     );
-    await new Promise<void>((resolve) => void clock.after(waitMs, resolve));
+    await pause(clock, waitMs);
   }
 
   /** Those whose leases were not waited for. Their ids. */

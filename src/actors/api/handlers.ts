@@ -28,20 +28,26 @@ type Move = Confirm | Cancel | Renew | MarkUncertain | GetReservation;
 type AnswerTo<M extends PlacementMessage> = PlacementAnswers[M["type"]];
 
 export function createHandlers({ placement, directory }: ApiActors): Handlers {
-  /** Asks placement, and concludes with what `show` makes of its answer. */
-  const ask = <M extends PlacementMessage, Answer>(
+  /** Asks placement, and concludes with what `handledOf` makes of its reply. */
+  const askFor = <M extends PlacementMessage, Answer>(
     message: M,
     conclusion: Conclusion<Answer>,
-    show: (answer: AnswerTo<M>) => Answer,
+    handledOf: (reply: Reply<AnswerTo<M>>) => Handled<Answer>,
   ): void => {
     placement.askThen(message, (reply) => {
       try {
-        conclusion.finish(mapReply(reply as Reply<AnswerTo<M>>, show));
+        conclusion.finish(handledOf(reply as Reply<AnswerTo<M>>));
       } catch (thrown) {
         conclusion.fail(thrown);
       }
     });
   };
+  /** The same, where only the answer is shown in another way. */
+  const ask = <M extends PlacementMessage, Answer>(
+    message: M,
+    conclusion: Conclusion<Answer>,
+    show: (answer: AnswerTo<M>) => Answer,
+  ): void => askFor(message, conclusion, (reply) => mapReply(reply, show));
   const move = (caller: Caller, message: Move, conclusion: Conclusion<{ reservation: WireReservation }>): void => {
     const refusal = refuseHandle(caller, message.handle);
     if (refusal === null) ask<Move, { reservation: WireReservation }>(message, conclusion, shownReservation);
@@ -49,13 +55,9 @@ export function createHandlers({ placement, directory }: ApiActors): Handlers {
   };
   return {
     schedule({ body }, caller, conclusion) {
-      placement.askThen(scheduleMessage(body, caller.credential), (reply) => {
-        try {
-          conclusion.finish(reply.ok ? scheduled(reply.answer, placement) : reply);
-        } catch (thrown) {
-          conclusion.fail(thrown);
-        }
-      });
+      askFor(scheduleMessage(body, caller.credential), conclusion, (reply) =>
+        reply.ok ? scheduled(reply.answer, placement) : reply,
+      );
     },
 
     confirm({ params, body }, caller, conclusion) {

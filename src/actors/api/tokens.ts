@@ -9,14 +9,13 @@
  * ```
  */
 import { createHash, timingSafeEqual } from "node:crypto";
+import { isBearerToken } from "../../messages/bearer-token.ts";
 import { ANYBODY, type Caller, TOKEN_KINDS, type TokenKind } from "../../messages/callers.ts";
 import { type Refusal, refuse } from "../../messages/errors.ts";
 
 /** Fewer characters can be guessed, or found from a hash that got out. */
 const TOKEN_LENGTH_MIN = 16;
 const TOKEN_LENGTH_MAX = 512;
-/** The characters of a bearer token (RFC 6750, 2.1). */
-const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
 const NODE_ID = /^[\x21-\x7e]{1,256}$/;
 const HASH = /^sha256:([0-9a-f]{64})$/i;
 
@@ -75,7 +74,7 @@ function hashGiven(secret: string): Buffer | string {
   const [, hex] = HASH.exec(secret) ?? [];
   if (hex !== undefined) return Buffer.from(hex, "hex");
   if (secret.includes(":")) return "has a hash that is not sha256: and 64 hex digits";
-  if (!TOKEN.test(secret)) return "has a token with other characters than letters, digits and -._~+/=";
+  if (!isBearerToken(secret)) return "has a token with other characters than letters, digits and -._~+/=";
   if (secret.length < TOKEN_LENGTH_MIN || secret.length > TOKEN_LENGTH_MAX) {
     return `has a token that is not ${TOKEN_LENGTH_MIN} to ${TOKEN_LENGTH_MAX} characters long`;
   }

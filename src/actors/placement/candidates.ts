@@ -23,7 +23,7 @@ export interface Demand {
 }
 
 /** What every request asks for that creates nothing and excludes nobody. */
-const HINTLESS: Demand = {
+export const HINTLESS: Demand = {
   creates: false,
   cpuMillicores: null,
   memoryBytes: null,

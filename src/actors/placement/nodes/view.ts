@@ -1,7 +1,7 @@
 /** Nodes as they are shown. */
 import { CONDITIONS, type NodeView } from "../../../messages/nodes.ts";
 import {
-  type Demand,
+  HINTLESS,
   misfit,
   projectedCpu,
   projectedMemory,
@@ -17,13 +17,6 @@ import { isDemoted, pressureOf, startingOf } from "../ranking/least-loaded.ts";
 import { statusOf } from "./lifecycle.ts";
 import { leadingPart, type Node } from "./node.ts";
 
-const HINTLESS: Demand = {
-  creates: false,
-  cpuMillicores: null,
-  memoryBytes: null,
-  managed: true,
-  excludeNodeIds: null,
-};
 const NOTHING_ASKED = { cpuMillicores: null, memoryBytes: null } as const;
 
 /** An unregistered node is shown only while something there is charged. */
